@@ -1,4 +1,4 @@
-//! How long the engine works for one request.
+//! The time limit of one request in the engine.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,20 +8,20 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 
-/// Requests whose work was ended, since the start.
+/// Requests that exceeded their time limit, since the start.
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
 pub fn ended() -> u64 {
     ENDED.load(Ordering::Relaxed)
 }
 
-/// Time for the work of a request. What a client takes to read its answer is not work.
+/// The remaining time of a request. Time that a client takes to read its result does not count.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
-    /// `None`: as long as it takes.
+    /// `None`: no limit.
     left: Option<Duration>,
     limit: Duration,
-    /// The server's option that says so.
+    /// The server option that sets it.
     option: &'static str,
 }
 
@@ -34,7 +34,7 @@ impl Deadline {
         }
     }
 
-    /// Does work in the time that is left. Work that takes longer is dropped: code 13.
+    /// Runs work within the remaining time. Drops work that takes longer: code 13.
     pub async fn spend<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let Some(left) = self.left else {
             return work.await;
@@ -66,7 +66,7 @@ mod tests {
     async fn work_ends_with_the_time_that_all_of_it_has() {
         let mut deadline = Deadline::new(Some(SHORT), "query-timeout");
         assert_eq!(deadline.spend(async { Ok(1) }).await.unwrap(), 1);
-        // A client that reads slowly.
+        // A slow client.
         tokio::time::sleep(2 * SHORT).await;
         assert_eq!(deadline.spend(async { Ok(2) }).await.unwrap(), 2);
         let began = Instant::now();

@@ -16,32 +16,32 @@ use crate::storage::root::{self, Contents, Links, RootContents};
 use crate::storage::{Durability, Sessions, StorageOptions};
 use crate::table::{Limits, Table, Tables};
 
-/// What an engine may use. The defaults suit a server that has the machine to itself.
+/// Resource limits of an engine. The defaults suit a server with a dedicated machine.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineOptions {
-    /// What everything together may hold in memory, bytes: see [`Budget`].
+    /// Limit of all memory, bytes: see [`Budget`].
     pub memory_bytes: usize,
-    /// The part of it for opened index data, bytes; by default a share.
+    /// Its share for opened index data, bytes; by default derived.
     pub index_cache_bytes: Option<usize>,
-    /// The part of it for manifests, schemas and file metadata, bytes; by default a share.
+    /// Its share for manifests, schemas and file metadata, bytes; by default derived.
     pub metadata_cache_bytes: Option<usize>,
-    /// The part of it for rows and vectors that queries keep asking for, bytes; by default a share. With
-    /// 0 none are kept, and Lance answers every query but those for texts.
+    /// Its share for rows and vectors of repeated queries, bytes; by default derived. 0 disables this cache, and Lance
+    /// answers every query but text queries.
     pub row_cache_bytes: Option<usize>,
-    /// How long a handle on a remote store may answer without asking the store for a newer version;
-    /// zero asks every time. Local directories are always asked, which costs one `stat`.
+    /// How long a handle on a remote store may answer without a check for a newer version; zero checks every time.
+    /// Local directories are always checked, which costs one `stat`.
     pub staleness: Duration,
-    /// What an answered write means on a local disk.
+    /// The durability of an acknowledged write on a local disk.
     pub durability: Durability,
-    /// Tables below a local root may be reached through symbolic links.
+    /// Whether joust follows symbolic links to tables below a local root.
     pub follow_links: bool,
-    /// Tables that stay open; the least recently used are closed beyond that.
+    /// The most open tables; beyond it the least recently used ones are closed.
     pub open_tables: usize,
-    /// How long the engine works for a query, a count, or the plan of one; `None`: as long as it takes.
+    /// How long the engine works on a query, a count, or an explain request; `None`: no limit.
     pub query_timeout: Option<Duration>,
-    /// The same for the refresh of a view, without what it waits for memory.
+    /// The same for a view refresh, without the time that it waits for memory.
     pub view_timeout: Option<Duration>,
-    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
+    /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub view_disk_bytes: u64,
 }
 
@@ -63,12 +63,12 @@ impl Default for EngineOptions {
     }
 }
 
-/// What took too long, since the start of the process.
+/// Timeouts since the start of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Queries and refreshes that worked longer than they may.
+    /// Queries and refreshes that exceeded their time limit.
     pub requests: u64,
-    /// Statements that took too long to plan.
+    /// Statements that exceeded the time limit of planning.
     pub plans: u64,
 }
 
@@ -101,13 +101,13 @@ impl Engine {
         }
     }
 
-    /// The table at a location (a path or URI), whether or not it exists. Touches no storage.
+    /// The table at a location (a path or URI), whether or not it exists. Does not access storage.
     pub fn table(&self, location: &str, storage_options: StorageOptions) -> Table {
         self.tables.table(location, storage_options)
     }
 
-    /// As [`Self::table`], for one of several tables that exist at a location one after the other.
-    /// `incarnation` identifies it: what is cached of another one there is dropped first.
+    /// As [`Self::table`], for one of several tables that exist at a location in sequence. `incarnation` identifies it:
+    /// cached data of another one at the location is dropped first.
     pub fn table_of(
         &self,
         incarnation: &str,
@@ -122,7 +122,7 @@ impl Engine {
         self.tables.memory()
     }
 
-    /// What the engine ended since the start of the process.
+    /// Timeouts since the start of the process.
     pub fn ended(&self) -> Ended {
         Ended {
             requests: deadline::ended(),
@@ -130,8 +130,8 @@ impl Engine {
         }
     }
 
-    /// The branches with a change that loses to other processes: the incarnation of the table, as
-    /// [`table_of`](Self::table_of) was given it, and the branch.
+    /// The branches with a change that loses to other processes: the incarnation of the table, as passed to
+    /// [`table_of`](Self::table_of), and the branch.
     pub fn outrun_branches(&self) -> Vec<(String, Option<String>)> {
         self.tables.outrun_branches()
     }
@@ -146,13 +146,13 @@ impl Engine {
         self.tables.whole_upload(body)
     }
 
-    /// Creates a root directory if need be and proves that it can be written.
+    /// Creates a root directory if necessary and checks that it is writable.
     pub async fn open_root(&self, root: &str, storage_options: StorageOptions) -> Result<()> {
         self.tables.links().below(root);
         root::open(self.tables.sessions(), root, storage_options).await
     }
 
-    /// The tables and namespaces that LanceDB tools have put into a root.
+    /// The tables and namespaces that LanceDB tools created in a root.
     pub async fn scan_root(
         &self,
         root: &str,
@@ -162,7 +162,7 @@ impl Engine {
         root::scan(sessions, links, root, storage_options).await
     }
 
-    /// What is at a location. Opens nothing.
+    /// Inspects a location without opening it.
     pub async fn contents(
         &self,
         location: &str,
@@ -178,9 +178,9 @@ impl Engine {
         self.tables.lease().renew(left);
     }
 
-    /// Removes what Lance and joust made for a table, and the table's directory if it is empty then; succeeds
-    /// when there is nothing. Returns the names of the entries that stay. The caller makes sure that nothing
-    /// is being written there: a later commit would bring back a table without its data.
+    /// Removes the files that Lance and joust created for a table, and its directory if it is then empty; succeeds if
+    /// there is nothing. Returns the names of the remaining entries. The caller must ensure that no write is running
+    /// there: a later commit would restore a table without its data.
     pub async fn remove_table(
         &self,
         location: &str,
@@ -194,7 +194,7 @@ impl Engine {
         Ok(left)
     }
 
-    /// Closes a table and all its branches, and drops what is cached of the files there.
+    /// Closes a table and all its branches, and drops the cached data of its files.
     pub fn close_table(&self, location: &str) {
         self.tables.close_table(location);
     }

@@ -1,9 +1,8 @@
-//! The one error type of the engine: the contract's code and a sentence for the client.
+//! The error type of the engine: an error code and a sentence for the client.
 //!
-//! Lance, DataFusion and Arrow describe failures for their developers: with source positions,
-//! storage paths and variant names. Nothing of that may reach a client, so every foreign error is
-//! translated here, once, into a code and a cleaned sentence; the original is kept as `source`
-//! for the server's own log.
+//! Lance, DataFusion and Arrow describe failures for their developers: with source positions, storage paths and variant
+//! names. Clients must not see these, so every foreign error is translated here, once, into a code and a cleaned
+//! sentence; the original is stored as `source` for the server's log.
 
 mod clean;
 mod storage;
@@ -40,8 +39,7 @@ pub enum Code {
 
 type Source = Arc<dyn std::error::Error + Send + Sync>;
 
-/// A failure with the contract's code and a message that says what was wrong and what would be
-/// right.
+/// A failure with its error code and a message that states what is wrong and what is valid.
 #[derive(Debug, Clone)]
 pub struct Error {
     code: Code,
@@ -60,13 +58,13 @@ impl Error {
         }
     }
 
-    /// Input that could never work: code 13.
+    /// Invalid input: code 13.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidInput, message)
     }
 
-    /// A failure that is not the client's: code 18, or 17 when the storage is full, read-only or broken.
-    /// The cause goes to the log only.
+    /// A failure that the client did not cause: code 18, or 17 if the storage is full, read-only or failing. Only the
+    /// log has the cause.
     pub fn internal(
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
@@ -80,7 +78,7 @@ impl Error {
         }
     }
 
-    /// A failure while the engine did what a client's input asked for.
+    /// A failure while the engine processed a client's input.
     pub(crate) fn of_input(error: impl Into<Self>) -> Self {
         error.into().blame_input()
     }
@@ -93,13 +91,13 @@ impl Error {
         &self.message
     }
 
-    /// What happened underneath, for the server's log; never for a client.
+    /// The underlying cause, for the server's log only.
     pub fn cause(&self) -> Option<String> {
         self.source.as_ref().map(ToString::to_string)
     }
 
-    /// The same failure, known to be caused by what the client asked for: a failure inside the
-    /// engine while it plans or evaluates a client's expressions is the client's to mend.
+    /// The same failure, attributed to the client's input: an internal failure while planning or evaluating a client's
+    /// expressions is the client's error.
     fn blame_input(mut self) -> Self {
         if let (Code::Internal, Some(source)) = (self.code, &self.source)
             && !is_storage_failure(source.as_ref())
@@ -158,7 +156,7 @@ impl From<lance::Error> for Error {
             }
             L::SchemaMismatch { difference, .. } => (
                 Code::TableSchemaValidationError,
-                // Lance's own words, which the LanceDB SDKs' users know.
+                // Lance's wording, which the LanceDB SDKs' users know.
                 format!("Append with different schema: {}", clean(difference)),
             ),
             L::Schema { message, .. } => (Code::TableSchemaValidationError, clean(message)),
@@ -218,10 +216,10 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Our own error inside the layers that Lance, DataFusion and Arrow put around it: one that went
-/// into a stream that they consumed comes back as it was.
+/// joust's own error inside the wrappers of Lance, DataFusion and Arrow: an error from a stream that they consumed is
+/// returned unchanged.
 fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
-    // Lance's own shell says of what it holds that it is itself, and gives the source below it.
+    // Lance's wrapper reports the source of the wrapped error as its own source, so the wrapped error would be skipped.
     if let Some(lance::Error::External { source, .. }) = error.downcast_ref::<lance::Error>() {
         return find_own(source.as_ref());
     }
@@ -231,7 +229,7 @@ fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Erro
     }
 }
 
-/// Whether a plan ended because it may not hold more in memory.
+/// Whether a plan failed because it reached its memory limit.
 fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
     use datafusion::error::DataFusionError;
     let here = error.downcast_ref::<DataFusionError>();
@@ -239,7 +237,7 @@ fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
         || error.source().is_some_and(is_exhausted)
 }
 
-/// Sent again, it would fail again.
+/// A retry would fail again.
 fn exhausted() -> Error {
     Error::invalid(
         "the request needs more memory, or more temporary files, than a single one may have; let it \
@@ -247,8 +245,8 @@ fn exhausted() -> Error {
     )
 }
 
-/// Failures of disks, stores and files, which no other request would avoid. DataFusion's internal
-/// errors come as Lance's `IO` too, so what lies underneath decides.
+/// Failures of disks, stores and files, independent of the request. Lance also reports DataFusion's internal errors as
+/// `IO`, so the underlying cause decides.
 fn is_storage_failure(error: &(dyn std::error::Error + 'static)) -> bool {
     use lance::Error as L;
     let here = matches!(

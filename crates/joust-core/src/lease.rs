@@ -1,8 +1,8 @@
-//! How long other servers of the catalog take this process for alive.
+//! How long other servers of the catalog consider this process alive.
 //!
-//! On Postgres a server renews a lease. When the lease ends, others take over what it was about to remove: the
-//! files of a dropped table, the old versions of another. A place may be a new table's then, and a version may
-//! be read again. So what removes files ends with the lease, by this process's own clocks.
+//! On Postgres a server renews a lease. When the lease ends, other servers take over its removals: the files of a
+//! dropped table, the old versions of another. The location may then belong to a new table, and a version may be in use
+//! again. So the removal of files ends with the lease, by the clocks of this process.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::time::sleep;
 
 use crate::error::{Code, Error, Result};
 
-/// How often a lease that work depends on is looked at, at least.
+/// The longest interval between checks of the lease during dependent work.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// When a lease ends. The monotonic clock may stand still while the machine is suspended, the other one may be
-/// set back: what comes first counts.
+/// When a lease ends. The monotonic clock may stop while the machine is suspended, the wall clock may be set back: the
+/// earlier one counts.
 #[derive(Debug, Clone, Copy)]
 struct End {
     monotonic: Instant,
@@ -32,7 +32,7 @@ impl End {
         }
     }
 
-    /// `None` when it is over.
+    /// `None` if it has ended.
     fn left(self) -> Option<Duration> {
         let monotonic = self.monotonic.checked_duration_since(Instant::now())?;
         let system = self.system.duration_since(SystemTime::now()).ok()?;
@@ -41,18 +41,18 @@ impl End {
     }
 }
 
-/// The lease of this process. One that was never renewed is none, and lasts: other servers can tell by a lock
-/// whether this process lives.
+/// The lease of this process. Without a renewal there is no lease, and thus no end: other servers then use a lock to
+/// check whether this process is alive.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lease(Arc<Mutex<Option<End>>>);
 
 impl Lease {
-    /// The lease lasts for so long from now on, at least.
+    /// Renews the lease for at least this time from now on.
     pub fn renew(&self, left: Duration) {
         *self.0.lock() = Some(End::after(left));
     }
 
-    /// Does work that ends with the lease: code 17. It stops where it waits next.
+    /// Runs work that ends with the lease: code 17. The work stops at its next await.
     pub async fn during<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             biased;
@@ -70,7 +70,7 @@ impl Lease {
             match end.map(End::left) {
                 Some(None) => return,
                 Some(Some(left)) => sleep(left.min(LOOK_EVERY)).await,
-                // It may begin to be needed.
+                // A lease may start later.
                 None => sleep(LOOK_EVERY).await,
             }
         }

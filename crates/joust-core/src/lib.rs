@@ -1,7 +1,7 @@
-//! The engine of joust: Lance tables without names, people or HTTP.
+//! The engine of joust: Lance tables. It does not know table names, users or HTTP.
 //!
-//! Start at [`Engine`], which hands out [`Table`]s; a table is an address with everything that can
-//! be done at it. Arrow data comes in through an [`Upload`] and goes out as an [`Answer`].
+//! Start at [`Engine`], which opens [`Table`]s; a table is an address with its operations. Arrow data enters through an
+//! [`Upload`] and is returned as an [`Answer`].
 
 mod blocking_executor;
 mod cache;
@@ -36,7 +36,7 @@ pub use ipc::Upload;
 pub use query::Answer;
 pub use storage::Durability;
 pub use table::Table;
-pub use work::Work;
+pub use work::WorkContext;
 
 /// The version of lance that the engine is compiled with.
 #[must_use]

@@ -1,15 +1,15 @@
-//! Names that clients give to columns, tags and branches, checked before Lance sees them: it stores some
-//! that it can't read back.
+//! Names of columns, tags and branches from clients, checked before Lance uses them: Lance stores some names that it
+//! cannot read back.
 
 use crate::error::{Code, Error, Result};
 
-/// Columns that the engine adds to answers.
+/// Columns that the engine adds to results.
 const ANSWER_COLUMNS: &[&str] = &["_distance", "_score", "query_index"];
-/// Bytes of a tag's or branch's name. Lance and the store add up to 45 while they write, and most file
-/// systems take 255.
+/// Bytes of a tag's or branch's name. Lance and the store add up to 45 while they write, and most file systems allow
+/// 255.
 const MAX_REFERENCE: usize = 200;
 
-/// Refuses a name that no column can have and still be asked for.
+/// Rejects a name that queries could not refer to.
 pub fn check_column(name: &str) -> Result<()> {
     let refused = name.trim().is_empty()
         || name.contains(['.', '`'])
@@ -27,7 +27,7 @@ pub fn check_column(name: &str) -> Result<()> {
     )))
 }
 
-/// What a name is given to.
+/// The kind of a named reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
     Tag,
@@ -35,7 +35,7 @@ pub enum Reference {
     Branch,
 }
 
-/// Whether there can be a tag or branch of that name.
+/// Whether the name is valid for a tag or branch.
 pub fn is_reference(kind: Reference, name: &str) -> bool {
     let is_segment = |part: &str| {
         !matches!(part, "" | "." | "..")
@@ -48,11 +48,11 @@ pub fn is_reference(kind: Reference, name: &str) -> bool {
         Reference::Tag => is_segment(name),
         Reference::Branch => name.split('/').all(is_segment),
     };
-    // In a file's name Lance writes a slash as three bytes.
+    // Lance encodes a slash in a file name as three bytes.
     name.len() + 2 * name.matches('/').count() <= MAX_REFERENCE && is_whole
 }
 
-/// Refuses a name for a new tag or branch.
+/// Rejects an invalid name of a new tag or branch.
 pub fn check_reference(kind: Reference, name: &str) -> Result<()> {
     if is_reference(kind, name) {
         return Ok(());
@@ -67,7 +67,7 @@ pub fn check_reference(kind: Reference, name: &str) -> Result<()> {
     )))
 }
 
-/// The failure of what is asked of a branch that there is not.
+/// The error of a request for a branch that does not exist.
 pub fn unknown_branch(name: &str) -> Error {
     Error::new(
         Code::TableBranchNotFound,

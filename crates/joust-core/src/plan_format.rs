@@ -1,8 +1,7 @@
-//! Plans that joust carries out itself, as text.
+//! Formats plans that joust executes itself.
 //!
-//! They have the form of DataFusion's plans: one operator a line, above the operators that it reads from.
-//! A step that does what an operator of Lance does has that operator's name and its first attributes, so
-//! that tools that look for them find them whoever answers.
+//! They have the format of DataFusion's plans: one operator per line, above its inputs. A step that is equivalent to an
+//! operator of Lance has its name and first attributes, so that tools recognize it for every strategy.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -10,14 +9,14 @@ use std::time::Duration;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use lance::Dataset;
 
-/// What a step did when it was run.
+/// Metrics of an executed step.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured {
     pub rows: u64,
     pub time: Duration,
 }
 
-/// An operator and those that it reads from.
+/// An operator and its inputs.
 #[derive(Debug, Clone)]
 pub struct Step {
     operator: String,
@@ -35,14 +34,14 @@ impl Step {
         }
     }
 
-    /// A plan that Lance carries out.
+    /// A plan that Lance executes.
     pub fn of_plan(plan: &dyn ExecutionPlan) -> Self {
         let line = displayable(plan).one_line().to_string();
         let inputs = plan.children().into_iter();
         Self::new(line.trim()).reads(inputs.map(|input| Self::of_plan(input.as_ref())))
     }
 
-    /// Steps told by indentation, two spaces a level.
+    /// Parses steps from indented text, two spaces per level.
     pub fn of_text(text: &str) -> Vec<Self> {
         let mut above: Vec<Self> = Vec::new();
         let mut roots = Vec::new();
@@ -66,15 +65,15 @@ impl Step {
         self
     }
 
-    /// The plan without what it did.
+    /// The plan without metrics.
     pub fn explain(&self) -> String {
         let mut out = String::new();
-        // A string takes whatever is written to it.
+        // Writing to a String cannot fail.
         let _ = self.write(&mut out, 0, false);
         out
     }
 
-    /// The plan with what each step did.
+    /// The plan with the metrics of each step.
     pub fn analyze(&self) -> String {
         let mut out = String::from("AnalyzeExec verbose=true, metrics=[]\n");
         let _ = self.write(&mut out, 1, true);
@@ -98,7 +97,7 @@ impl Step {
     }
 }
 
-/// Puts the steps from `depth` on into those that they stand below.
+/// Moves the steps from `depth` on into their parents.
 fn fold(above: &mut Vec<Step>, depth: usize, roots: &mut Vec<Step>) {
     while above.len() > depth {
         let Some(step) = above.pop() else { return };
@@ -109,7 +108,7 @@ fn fold(above: &mut Vec<Step>, depth: usize, roots: &mut Vec<Step>) {
     }
 }
 
-/// Rows of the table that are read by `operator`, Lance's `LanceRead` or `LanceScan`.
+/// A read of table rows by `operator`, Lance's `LanceRead` or `LanceScan`.
 pub fn read(
     operator: &str,
     dataset: &Dataset,
@@ -126,7 +125,7 @@ pub fn read(
     ))
 }
 
-/// A filter as plans show it.
+/// A filter in the notation of plans.
 pub fn filter_of(dataset: &Dataset, sql: &str) -> String {
     let mut scanner = dataset.scan();
     let expr = scanner
@@ -140,7 +139,7 @@ pub fn filter_of(dataset: &Dataset, sql: &str) -> String {
 
 /// The rows from `skip` on, and at most `fetch`.
 pub fn limit(skip: usize, fetch: usize, input: Step) -> Step {
-    // What no client means as a number of rows is no limit.
+    // Such a large number means no limit.
     let fetch = match u64::try_from(fetch) {
         Ok(fetch) if fetch < i64::MAX as u64 => fetch.to_string(),
         _ => "None".to_string(),

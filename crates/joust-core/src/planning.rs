@@ -1,12 +1,11 @@
-//! Plans what clients ask in SQL, on threads of their own.
+//! Plans client SQL on separate threads.
 //!
-//! Reading, simplifying and planning an expression is one step of computation that nothing can interrupt. On
-//! an engine thread a step of minutes would hold up the queries of others, two of them all queries on
-//! two cores. So plans are made here: on few threads, with a large stack, each for a limited time. A client
-//! whose plan takes longer gets an error; the thread goes on with low priority until the step ends, and
-//! another one takes its place.
+//! Parsing, simplifying and planning an expression is one computation that cannot be interrupted. On an engine thread,
+//! a step of minutes would block other queries, and two of them all queries on two cores. So plans are computed here:
+//! on few threads, with a large stack, each with a time limit. A client whose plan exceeds it gets an error; the thread
+//! continues with low priority until the step ends, and another one replaces it.
 //!
-//! What a plan waits for (files, a store) happens on the engine's threads as ever and does not count.
+//! I/O of a plan (files, a store) runs on the engine's threads as usual and does not count.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -26,23 +25,22 @@ use tokio::sync::oneshot;
 
 use crate::error::{Code, Error, Result};
 
-/// Stack of a planning thread, bytes. The address space is taken at once, memory as it is used.
+/// Stack of a planning thread, bytes. The address space is reserved at once, memory is used on demand.
 const STACK: usize = 64 << 20;
-/// Threads where there are few cores. Most of the time of a plan on a remote store is waiting for it.
+/// The least number of threads. A plan on a remote store mostly waits for the store.
 const LEAST_THREADS: usize = 16;
-/// Threads that go on with a step after its time, beside the others. With more of them there are fewer of the
-/// others.
+/// The most additional threads for steps beyond their time limit. Further ones reduce the number of the others.
 const MOST_OVERRUN: usize = 8;
-/// How long a step of a plan may take.
+/// The time limit of a step of a plan.
 const STEP: Duration = Duration::from_secs(5);
 /// How long a plan waits for a thread.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a thread waits for the next plan.
+/// How long an idle thread waits for the next plan.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Runs work that plans on a planning thread. Dropping the future drops the work after its current step.
 ///
-/// Code 13 when a step takes too long; code 17 when no thread is free for it.
+/// Code 13 if a step takes too long; code 17 if no thread is free.
 pub async fn planned<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
@@ -58,7 +56,7 @@ pub async fn planned<T: Send + 'static>(
     THREADS.run(work).await
 }
 
-/// Plans that took too long, since the start.
+/// Plans that exceeded the time limit, since the start.
 pub fn overruns() -> u64 {
     OVERRUNS.load(Ordering::Relaxed)
 }
@@ -79,16 +77,16 @@ struct Threads(Arc<Shared>);
 struct Shared {
     limits: Limits,
     state: Mutex<State>,
-    /// A plan is in the queue.
+    /// Notified when a plan is queued.
     queued: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<Plan>,
-    /// Threads that are there, but for those that go on after their time.
+    /// Threads, without those that run beyond their time limit.
     threads: usize,
-    /// Of these, those that wait for a plan.
+    /// The idle ones of these.
     idle: usize,
     overrun: usize,
 }
@@ -99,14 +97,14 @@ struct Plan {
     step: Arc<Step>,
 }
 
-/// The step that a plan is in.
+/// The current step of a plan.
 struct Step {
     zero: Instant,
-    /// When it began, in milliseconds after `zero`; 0: there is none.
+    /// Its start, in milliseconds after `zero`; 0: no step.
     began: AtomicU64,
-    /// The system's number of its thread; 0: it has none yet.
+    /// The system's number of its thread; 0: none yet.
     thread: AtomicU32,
-    /// What has become of the thread's place.
+    /// The state of the thread's slot.
     place: Mutex<Place>,
 }
 
@@ -114,7 +112,7 @@ struct Step {
 enum Place {
     Waits,
     Runs,
-    /// It has taken too long. `replaced`: another thread may have its place.
+    /// It exceeded the time limit. `replaced`: another thread may use its slot.
     Overran {
         replaced: bool,
     },
@@ -143,7 +141,7 @@ impl Threads {
         let work = async move {
             let outcome = {
                 let closed = pin!(tell.closed());
-                // Checks first whether the caller still waits: a plan may have been in the queue for long.
+                // First checks whether the caller still waits: a plan may have been queued for long.
                 match select(closed, AssertUnwindSafe(timed).catch_unwind()).await {
                     Either::Left(_) => return,
                     Either::Right((outcome, _)) => outcome,
@@ -159,7 +157,7 @@ impl Threads {
         self.outcome(told, &step).await
     }
 
-    /// Waits for a plan, as long as its steps take no longer than they may.
+    /// Waits for a plan, as long as its steps are within the time limit.
     async fn outcome<T>(&self, mut told: oneshot::Receiver<Outcome<T>>, step: &Step) -> Result<T> {
         let limits = self.0.limits;
         let asked = Instant::now();
@@ -190,7 +188,7 @@ impl Threads {
         state.queue.push_back(plan);
         self.0.queued.notify_one();
         match self.0.staff(&mut state) {
-            // Those that are there do it in turn.
+            // The existing threads run it later.
             Err(error) if state.threads == 0 => {
                 state.queue.pop_back();
                 Err(Error::internal("no thread could be begun", error))
@@ -203,7 +201,7 @@ impl Threads {
 type Outcome<T> = std::result::Result<Result<T>, Box<dyn Any + Send>>;
 
 impl Shared {
-    /// Begins a thread for each plan that no idle one takes, as far as there may be more.
+    /// Starts a thread for each plan that no idle one takes, up to the limit.
     fn staff(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
         let wanted = state.queue.len().saturating_sub(state.idle);
         let free = self.limits.threads.saturating_sub(state.threads);
@@ -218,7 +216,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What a thread does.
+    /// The loop of a thread.
     fn work(self: &Arc<Self>) {
         while let Some(plan) = self.next() {
             let step = plan.step;
@@ -230,8 +228,8 @@ impl Shared {
                 let mut state = self.state.lock();
                 state.overrun -= 1;
                 state.threads -= usize::from(!replaced);
-                // Its priority is low for good: another thread does what waits. Where none can be begun, the
-                // next plan tries again.
+                // Its priority stays low, so another thread runs queued plans. If none can be started, the next plan
+                // tries again.
                 let _ = self.staff(&mut state);
                 return;
             }
@@ -239,7 +237,7 @@ impl Shared {
         }
     }
 
-    /// The next plan; `None` when there was none for a while, and the thread is not counted any more.
+    /// The next plan; `None` after an idle period, and the thread is no longer counted.
     fn next(&self) -> Option<Plan> {
         let mut state = self.state.lock();
         loop {
@@ -256,7 +254,7 @@ impl Shared {
         }
     }
 
-    /// Lets a thread go on with a step that takes too long, without holding up others.
+    /// Lets a thread continue with an overlong step, without blocking others.
     fn overran(self: &Arc<Self>, step: &Step) {
         let mut place = step.place.lock();
         if *place != Place::Runs {
@@ -295,7 +293,7 @@ impl Step {
     }
 }
 
-/// Work that says when each of its steps begins and ends.
+/// Work that records the start and end of each of its steps.
 struct Timed<W> {
     work: Pin<Box<W>>,
     step: Arc<Step>,
@@ -329,7 +327,7 @@ fn busy() -> Error {
 
 #[cfg(target_os = "linux")]
 pub fn thread_number() -> u32 {
-    // SAFETY: it has no arguments and can't fail.
+    // SAFETY: it has no arguments and cannot fail.
     u32::try_from(unsafe { libc::gettid() }).unwrap_or(0)
 }
 
@@ -337,8 +335,8 @@ pub fn thread_number() -> u32 {
 pub fn lower_priority(thread: u32) {
     const LOWEST: i32 = 19;
     if thread != 0 {
-        // SAFETY: it takes numbers only. A thread keeps its number until it has ended, and one in a step has
-        // not; a failure leaves the priority as it is.
+        // SAFETY: it only takes numbers. A thread keeps its number until it ends, and one within a step has not ended;
+        // a failure leaves the priority unchanged.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, LOWEST) };
     }
 }

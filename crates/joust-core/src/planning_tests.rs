@@ -14,7 +14,7 @@ fn threads(threads: usize, overrun: usize) -> Threads {
     })
 }
 
-/// A plan whose step goes on until it is told to end.
+/// A plan whose step runs until it is stopped.
 struct Endless(Arc<AtomicBool>);
 
 impl Endless {
@@ -86,7 +86,7 @@ async fn plans_that_find_no_thread_are_told_to_come_again() {
     for endless in &endless {
         assert!(threads.run(endless.step()).await.is_err());
     }
-    // The second one's place is not given to another thread.
+    // No other thread gets the slot of the second one.
     let error = threads.run(async { Ok(7) }).await.unwrap_err();
     assert_eq!(error.code(), Code::ServiceUnavailable);
     drop(endless);

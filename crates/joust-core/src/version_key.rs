@@ -1,8 +1,8 @@
-//! Which version of which table something was learnt from.
+//! Identifies the version of a table in cache keys.
 
 use lance::Dataset;
 
-/// One version of one branch of one table, also after another table took its place.
+/// One version of one branch of one table incarnation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct VersionKey {
     uri: String,

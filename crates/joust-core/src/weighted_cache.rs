@@ -1,4 +1,4 @@
-//! Things that are made once and kept while there is room.
+//! A cache with a limit of the total weight.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,8 +9,8 @@ use tokio::sync::OnceCell;
 
 use crate::error::Result;
 
-/// Values by key, up to a total weight; the least recently used go first. Of several callers that
-/// want the same missing value one makes it and the others wait for it.
+/// Values by key, up to a total weight; the least recently used are evicted first. If several callers request the same
+/// missing value, one computes it and the others wait for it.
 pub struct WeightedCache<K, V> {
     slots: Mutex<Slots<K, V>>,
     capacity: usize,
@@ -24,7 +24,7 @@ struct Slots<K, V> {
 
 struct Slot<V> {
     cell: Arc<OnceCell<V>>,
-    /// 0 while the value is being made.
+    /// 0 while the value is being computed.
     weight: usize,
     used: u64,
 }
@@ -41,18 +41,18 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         }
     }
 
-    /// The total weight.
+    /// The limit of the total weight.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The value of a key; `make` gives it with its weight, which counts besides a fixed one.
+    /// The value of a key; `make` returns it with its weight, to which a fixed weight is added.
     pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
         let cell = self.cell(key);
         if let Some(value) = cell.get() {
             return Ok(value.clone());
         }
-        // Boxed, so that who finds the value carries nothing of what making it takes.
+        // Boxed, so that the future of a cache hit is small.
         Box::pin(async {
             let making = Making {
                 memo: self,
@@ -77,7 +77,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         .await
     }
 
-    /// The value, if it is there.
+    /// The value, if it is cached.
     pub fn peek(&self, key: &K) -> Option<V> {
         let mut slots = self.slots.lock();
         slots.clock += 1;
@@ -106,10 +106,10 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     }
 
     fn weigh(&self, key: &K, cell: &Arc<OnceCell<V>>, weight: usize) {
-        /// What an entry takes besides its value.
+        /// Weight of an entry besides its value.
         const FIXED: usize = 256;
         let mut slots = self.slots.lock();
-        // The slot may have been evicted, and another made, while the value was being made.
+        // The slot may have been evicted, and another created, while the value was being computed.
         let Some(slot) = slots
             .by_key
             .get_mut(key)
@@ -134,7 +134,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     }
 }
 
-/// Somebody who makes a value, or waits for it.
+/// A caller that computes a value, or waits for it.
 struct Making<'a, K: Eq + Hash, V> {
     memo: &'a WeightedCache<K, V>,
     key: &'a K,
@@ -142,7 +142,7 @@ struct Making<'a, K: Eq + Hash, V> {
 }
 
 impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
-    /// What could not be made takes no place: nothing would ever evict it.
+    /// Removes the slot of a failed computation: it has no weight, so eviction would never remove it.
     fn drop(&mut self) {
         let cell = std::mem::take(&mut self.cell);
         let mut slots = self.memo.slots.lock();
@@ -150,7 +150,7 @@ impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
             return;
         };
         let is_its_own = Arc::ptr_eq(&slot.cell, &cell);
-        // While the slots are locked, so that the last of several sees that it is the last.
+        // While the slots are locked, so that exactly the last caller removes the slot.
         drop(cell);
         if is_its_own && !slot.cell.initialized() && Arc::strong_count(&slot.cell) == 1 {
             slots.by_key.remove(self.key);

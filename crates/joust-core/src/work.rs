@@ -1,29 +1,29 @@
-//! Long work, as its caller sees it.
+//! The context of long work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How far work is.
+/// The progress of work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The engine's word for what runs: `train_ivf`, `shuffle` and so on.
+    /// The engine's name of the running stage: `train_ivf`, `shuffle` and so on.
     pub stage: String,
     pub completed: u64,
-    /// Absent when it can't be told.
+    /// Absent if it is unknown.
     pub total: Option<u64>,
 }
 
-/// Called from engine threads whenever work has moved on.
+/// Called from engine threads whenever work has progressed.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Tells how far work is, and whether it may still be dropped. Cheap to clone.
+/// Reports the progress of work, and whether it may still be dropped. Cheap to clone.
 #[derive(Clone)]
-pub struct Work {
+pub struct WorkContext {
     on_progress: OnProgress,
     committing: Arc<AtomicBool>,
 }
 
-impl Work {
+impl WorkContext {
     pub fn new(on_progress: OnProgress) -> Self {
         Self {
             on_progress,
@@ -31,8 +31,8 @@ impl Work {
         }
     }
 
-    /// A commit is under way. Dropping the work now would not stop it: a store finishes a write that it
-    /// has begun, perhaps after the table was removed. Wait for the end instead.
+    /// A commit is running. Dropping the work now would not stop it: a store finishes a write that it has started,
+    /// perhaps after the table was removed. Wait for the end instead.
     pub fn is_committing(&self) -> bool {
         self.committing.load(Ordering::Acquire)
     }

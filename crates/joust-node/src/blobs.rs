@@ -14,13 +14,13 @@ use crate::task::Task;
 /// The values of one column in some rows.
 #[napi(object)]
 pub struct BlobsResult {
-    /// The version of the table that is answered from.
+    /// The version of the table that was read.
     pub version: f64,
     /// An Arrow IPC stream of one `large_binary` column.
     pub bytes: Buffer,
 }
 
-/// One large value, to be read in ranges until `end` is called. The version that it was found in is kept as long.
+/// One large value, for reads of ranges until `end` is called, which also pins its version.
 #[napi]
 pub struct Blob {
     version: f64,
@@ -30,7 +30,7 @@ pub struct Blob {
 
 #[napi]
 impl Blob {
-    /// The version of the table that it was found in.
+    /// The version of the table that holds the value.
     #[napi(getter)]
     pub fn version(&self) -> f64 {
         self.version
@@ -58,7 +58,7 @@ impl Blob {
         promise(env, work, |bytes| Buffer::from(bytes.to_vec()))
     }
 
-    /// Nothing more is read; harmless when that was said before.
+    /// Ends the reads and unpins the version. May be called repeatedly.
     #[napi]
     pub fn end(&mut self) {
         self.inner = None;
@@ -79,7 +79,7 @@ impl Table {
     ) -> napi::Result<PromiseRaw<'env, BlobsResult>> {
         let table = self.inner.clone();
         let options = options.unwrap_or_default().into();
-        // What is no row id becomes one that no table has, as with versions.
+        // An invalid row id becomes one that no table has, as with versions.
         let ids: Vec<u64> = row_ids.into_iter().map(version_number).collect();
         let work = task.guard(async move { table.fetch_blobs(&column, &ids, options).await });
         promise(env, work, |(version, bytes)| BlobsResult {
@@ -88,7 +88,7 @@ impl Table {
         })
     }
 
-    /// The value of a binary or blob column in one row, which is named by its id or its address.
+    /// The value of a binary or blob column in one row, given by its id or its address.
     #[napi(ts_return_type = "Promise<Blob>")]
     pub fn blob<'env>(
         &self,

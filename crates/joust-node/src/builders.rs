@@ -1,22 +1,22 @@
-//! The threads that Lance computes clusters and graphs of vector indexes on: rayon's.
+//! The rayon threads on which Lance computes the clusters and graphs of vector indexes.
 
-/// Starts them, once. A graph that is being built can't be stopped, also when its build is cancelled: so the
-/// threads leave the cores to whatever else wants them.
+/// Starts the threads, once. They have a low priority, because the construction of a graph cannot be interrupted, even
+/// if its build is cancelled.
 ///
-/// It waits until they run, which they do not before the library is loaded: loading it must not wait.
+/// This waits until they run. They only run after the library is loaded, so the load must not call it.
 pub fn start() {
     let pool = rayon::ThreadPoolBuilder::new()
         .thread_name(|number| format!("joust-build-{number}"))
         .start_handler(|_| yield_to_others());
-    // Only a pool that is there already is refused, and then its threads do the work.
+    // Fails only if a pool exists already; then its threads are used.
     let _ = pool.build_global();
 }
 
-/// Gives this thread a low priority.
+/// Lowers the priority of this thread.
 fn yield_to_others() {
     #[cfg(target_os = "linux")]
     {
-        /// Of 0, which all other threads have, to 19.
+        /// From 0, the default of all other threads, to 19.
         const NICE: libc::c_int = 10;
         // SAFETY: no memory is passed; 0 is the calling thread, and lowering its priority needs no
         // right.

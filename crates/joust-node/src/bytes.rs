@@ -1,15 +1,15 @@
-//! Bytes of the engine as JavaScript gets them.
+//! Bytes of the engine in JavaScript.
 
 use std::ptr;
 
 use napi::bindgen_prelude::{Buffer, ToNapiValue};
 use napi::{check_status, sys};
 
-/// Up to here a copy costs less than memory of the engine that JavaScript uses, which has to be kept, and
-/// given back by a call after it was collected: a twentieth of what a read of ten rows takes.
+/// Up to this size a copy is cheaper than sharing the engine's memory, which needs a finalizer call after garbage
+/// collection: a twentieth of the duration of a read of ten rows.
 const SMALL: usize = 16 << 10;
 
-/// A `Buffer` of its own for few bytes, and of the engine's memory for many.
+/// A JavaScript `Buffer`: a copy of few bytes, the engine's memory for many.
 pub struct Bytes(pub Vec<u8>);
 
 impl ToNapiValue for Bytes {
@@ -19,7 +19,7 @@ impl ToNapiValue for Bytes {
             return unsafe { Buffer::to_napi_value(env, bytes.0.into()) };
         }
         let mut buffer = ptr::null_mut();
-        // SAFETY: the bytes are there until the call returns, which has copied them by then.
+        // SAFETY: the bytes are valid until the call returns, which copies them.
         check_status!(unsafe {
             sys::napi_create_buffer_copy(
                 env,

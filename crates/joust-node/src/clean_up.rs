@@ -1,4 +1,4 @@
-//! Clean-up of old versions, which other processes may need.
+//! Clean-up of old versions, in agreement with other processes.
 
 use joust_core::jobs::maintenance;
 use napi::Env;
@@ -9,17 +9,17 @@ use crate::promise::{cancelled, promise};
 use crate::table::{Table, millis, version_number};
 use crate::task::Task;
 
-/// Versions that were removed, and the bytes of the files that only they named.
+/// Removed versions, and the bytes of the files that only they referenced.
 #[napi(object)]
 pub struct CleanedUp {
     pub versions: f64,
     pub bytes: f64,
-    /// Versions that are old enough and stay, because somebody reads them or makes something of them.
+    /// Versions that are old enough and stay, because a read, write, tag, branch, clone or restore uses them.
     pub in_use: f64,
 }
 
-/// A clean-up that knows what it would like to remove. Until it has run or is ended, it notices who makes
-/// something of these versions, and spares them.
+/// A planned clean-up with its candidates. Until it has run or is ended, it spares candidates that are pinned
+/// meanwhile.
 #[napi]
 pub struct CleanUp {
     versions: Vec<f64>,
@@ -34,8 +34,7 @@ impl CleanUp {
         self.versions.clone()
     }
 
-    /// Removes them, but for those that are `kept` because other processes need them, and for those that
-    /// somebody needs here. Once.
+    /// Removes them, except those in `kept`, which other processes use, and those in use here. Can be called once.
     #[napi(ts_return_type = "Promise<CleanedUp>")]
     pub fn run<'env>(
         &mut self,
@@ -58,14 +57,14 @@ impl CleanUp {
         })
     }
 
-    /// Removes nothing; harmless when it has run.
+    /// Cancels the clean-up; no effect after it has run.
     #[napi]
     pub fn end(&mut self) {
         self.inner = None;
     }
 }
 
-/// Versions that another process removes, as far as nobody needs them here.
+/// The versions that this process allows another one to remove.
 #[napi]
 pub struct GivenUp {
     kept: Vec<f64>,
@@ -74,13 +73,13 @@ pub struct GivenUp {
 
 #[napi]
 impl GivenUp {
-    /// Versions that have to stay.
+    /// Versions that must stay.
     #[napi(getter)]
     pub fn kept(&self) -> Vec<f64> {
         self.kept.clone()
     }
 
-    /// The other process has removed what it wanted to.
+    /// Ends the agreement: the other process has finished.
     #[napi]
     pub fn end(&mut self) {
         self.inner = None;
@@ -89,9 +88,8 @@ impl GivenUp {
 
 #[napi]
 impl Table {
-    /// Looks for versions that others took the place of longer than `age_ms` ago, and that are older than
-    /// version `below` where that is given; tagged ones, those that branches start from, and the newest are
-    /// none of them.
+    /// Selects versions that were replaced longer than `age_ms` ago, and that are older than version `below` if it is
+    /// set. Tagged versions, those from which branches start, and the newest are never selected.
     #[napi(ts_return_type = "Promise<CleanUp>")]
     pub fn plan_clean_up<'env>(
         &self,
@@ -109,8 +107,8 @@ impl Table {
         })
     }
 
-    /// Lets another process remove these versions, but for those that somebody needs here. Until the answer is
-    /// ended, who asks here for one of the others is told to come again (code 17).
+    /// Allows another process to remove these versions, except those in use here. Until the result is ended, requests
+    /// for one of the others fail here with code 17 (retry).
     #[napi(ts_return_type = "Promise<GivenUp>")]
     pub fn give_up<'env>(
         &self,

@@ -1,4 +1,4 @@
-//! Copies of tables.
+//! Clones of tables.
 
 use joust_core::table;
 use napi::Env;
@@ -8,7 +8,7 @@ use napi_derive::napi;
 use crate::promise::promise;
 use crate::table::{Table, version_number};
 
-/// The state of a table to copy; the newest when neither is given.
+/// The state of a table to clone; the newest when neither is set.
 #[napi(object)]
 pub struct CloneSource {
     pub version: Option<f64>,
@@ -17,8 +17,8 @@ pub struct CloneSource {
 
 #[napi]
 impl Table {
-    /// Makes a new table here from a version of another, with copies of all its files; the version
-    /// that this made. Code 5 when there is a table here; a failure leaves files to remove.
+    /// Creates a table here from a version of another, with copies of all its files; returns the version. Code 5 when
+    /// there is a table here. On failure, the caller must remove the files.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn clone_from<'env>(
         &self,

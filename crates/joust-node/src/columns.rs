@@ -17,15 +17,15 @@ use crate::upload::{Upload, reader};
 #[napi(object)]
 pub struct NewColumn {
     pub name: String,
-    /// SQL over the columns there are.
+    /// SQL over the existing columns.
     pub expression: Option<String>,
-    /// JSON text, in either interface's form.
+    /// JSON text, in the form of either interface.
     pub data_type: Option<String>,
-    /// SQL over the columns there are; kept in the metadata.
+    /// SQL over the existing columns; stored in the metadata.
     pub computed: Option<String>,
     /// Of an all-null column.
     pub metadata: Option<HashMap<String, String>>,
-    /// Field paths that a column with a `dataType` is computed from; they must exist.
+    /// Field paths of the inputs of a column with a `dataType`; they must exist.
     pub inputs: Option<Vec<String>>,
 }
 
@@ -36,7 +36,7 @@ pub struct ColumnAlteration {
     pub path: String,
     pub rename: Option<String>,
     pub nullable: Option<bool>,
-    /// JSON text, in either interface's form.
+    /// JSON text, in the form of either interface.
     pub data_type: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct FieldMetadataUpdate {
     pub set: HashMap<String, String>,
     /// Keys to remove.
     pub unset: Vec<String>,
-    /// Drop all other keys.
+    /// Remove all other keys.
     pub replace: bool,
 }
 
@@ -82,7 +82,7 @@ fn new_column(column: NewColumn) -> Result<table::NewColumn> {
 
 #[napi]
 impl Table {
-    /// Adds columns; the version that this made.
+    /// Adds columns; returns the new version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn add_columns<'env>(
         &self,
@@ -100,8 +100,7 @@ impl Table {
         promise(env, work, |version| version as f64)
     }
 
-    /// Adds the columns of an upload's schema, all null; it must hold no rows. The version that this
-    /// made.
+    /// Adds the columns of an upload's schema, all null; it must have no rows. Returns the new version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn add_null_columns<'env>(
         &self,
@@ -114,7 +113,7 @@ impl Table {
         promise(env, work, |version| version as f64)
     }
 
-    /// Keeps a function's payload in the table under its SHA-256 (hex); its path in the table.
+    /// Stores a function's payload in the table under its SHA-256 (hex); returns its path in the table.
     #[napi(ts_return_type = "Promise<string>")]
     pub fn keep_function<'env>(
         &self,
@@ -128,7 +127,7 @@ impl Table {
         promise(env, work, |path| path)
     }
 
-    /// Renames columns, casts them, changes their nullability; the version that this made.
+    /// Renames columns, casts them, changes their nullability; returns the new version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn alter_columns<'env>(
         &self,
@@ -151,7 +150,7 @@ impl Table {
         promise(env, work, |version| version as f64)
     }
 
-    /// Removes columns and the indexes on them; the version that this made.
+    /// Removes columns and the indexes on them; returns the new version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn drop_columns<'env>(
         &self,
@@ -163,8 +162,8 @@ impl Table {
         promise(env, work, |version| version as f64)
     }
 
-    /// Makes no commit of this branch for so long (ms): another process can make its own meanwhile. A call during
-    /// a pause lengthens it and does not wait.
+    /// Makes no commit to this branch for this time (ms), so that another process can commit. A call during a pause
+    /// extends it and does not wait.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn pause_commits<'env>(
         &self,
@@ -180,7 +179,7 @@ impl Table {
         promise(env, work, |()| ())
     }
 
-    /// Replaces the schema's metadata; the version that this made.
+    /// Replaces the schema's metadata; returns the new version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn replace_schema_metadata<'env>(
         &self,

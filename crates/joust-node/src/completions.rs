@@ -1,8 +1,8 @@
-//! Promises that the engine's threads settle.
+//! Settles Promises from the engine's threads.
 //!
-//! Node-API's own way gives each Promise a thread-safe function: a handle that the event loop makes, looks
-//! at whenever any of them calls, and closes again, for each request. Here an event loop has one, which
-//! is called once for all work that has ended since it was called last.
+//! The default of Node-API is one thread-safe function for each Promise: a handle that the event loop creates, polls on
+//! every call of any of them, and closes, for each request. Here each event loop has one such function; a call settles
+//! all work that has ended since the previous call.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ use napi::bindgen_prelude::{PromiseRaw, ToNapiValue};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, JsError, Status, check_status, sys};
 
-/// A Promise that waits, with what it waits for.
+/// Settles a waiting Promise.
 type Settle = Box<dyn FnOnce(&Env)>;
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 
 thread_local! {
-    /// Of the event loop that runs on this thread: Node gives a thread one environment.
+    /// The event loop of this thread: Node gives a thread one environment.
     static LOOP: RefCell<Option<Loop>> = const { RefCell::new(None) };
 }
 
@@ -31,13 +31,13 @@ struct Loop {
     last: u64,
 }
 
-/// What has ended on the engine's threads and is not settled yet.
+/// Work that has ended on the engine's threads and is not settled yet.
 struct Ended {
     numbers: Mutex<Vec<u64>>,
     wake: Wake,
 }
 
-/// Dropped, it tells the event loop that work has ended, in whatever way.
+/// Dropping this tells the event loop that the work has ended, successful or not.
 pub struct End {
     number: u64,
     ended: Arc<Ended>,
@@ -49,8 +49,7 @@ impl Drop for End {
         numbers.push(self.number);
         let is_first = numbers.len() == 1;
         drop(numbers);
-        // Whoever was first has called for those that came after it too. An event loop that is gone
-        // waits for nothing.
+        // The call for the first also covers later ones. A closed event loop waits for nothing.
         if is_first {
             self.ended
                 .wake
@@ -65,8 +64,7 @@ impl Ended {
     }
 }
 
-/// Has `settle` called on this event loop after the end was dropped. Until then the process does not end
-/// for want of work.
+/// Calls `settle` on this event loop after the end was dropped. Until then the process stays alive.
 pub fn await_end(env: &Env, settle: impl FnOnce(&Env) + 'static) -> napi::Result<End> {
     LOOP.with_borrow_mut(|known| {
         let this = match known {
@@ -112,7 +110,7 @@ impl Loop {
         check_status!(unsafe { sys::napi_ref_threadsafe_function(self.env, self.ended.wake.raw()) })
     }
 
-    /// Lets the event loop end when it has nothing else to do.
+    /// Allows the event loop to end.
     fn let_go(&self) -> napi::Result<()> {
         // SAFETY: as above.
         check_status!(unsafe {
@@ -121,14 +119,14 @@ impl Loop {
     }
 }
 
-/// Settles what has ended.
+/// Settles all ended work.
 fn settle_ended(env: &Env) {
     let numbers = LOOP.with_borrow(|known| {
         let ended = known.as_ref().map(|this| &this.ended);
         ended.map_or_else(Vec::new, |ended| std::mem::take(&mut *ended.numbers()))
     });
     for number in numbers {
-        // Making a value may run JavaScript, which may ask for more.
+        // Building a value may run JavaScript, which may start more work.
         let settle = LOOP.with_borrow_mut(|known| known.as_mut()?.waiting.remove(&number));
         if let Some(settle) = settle {
             settle(env);
@@ -136,13 +134,13 @@ fn settle_ended(env: &Env) {
     }
     LOOP.with_borrow(|known| {
         if let Some(this) = known.as_ref().filter(|this| this.waiting.is_empty()) {
-            // An environment that is closing needs no leave.
+            // Fails only while the environment is closing.
             let _ = this.let_go();
         }
     });
 }
 
-/// A Promise's other end.
+/// The resolver of a Promise.
 pub struct Deferred(sys::napi_deferred);
 
 impl Deferred {
@@ -153,8 +151,8 @@ impl Deferred {
         Ok((Self(deferred), PromiseRaw::new(env.raw(), promise)))
     }
 
-    /// Settles the Promise with what `make` makes, on the thread that made the Promise. What goes wrong in
-    /// making it, a panic too, rejects this Promise and nothing else.
+    /// Settles the Promise with the result of `make`, on the thread that created the Promise. An error or a panic in
+    /// `make` rejects only this Promise.
     pub fn settle<V: ToNapiValue>(self, env: &Env, make: impl FnOnce(&Env) -> napi::Result<V>) {
         let raw = env.raw();
         let made = catch_unwind(AssertUnwindSafe(|| {
@@ -163,13 +161,13 @@ impl Deferred {
             unsafe { V::to_napi_value(raw, value) }
         }));
         let made = made.unwrap_or_else(|_| Err(napi::Error::from_reason("the engine failed")));
-        // SAFETY: as above, and a deferred is used up by being settled. What fails here fails because the
-        // environment is closing: nobody waits any more.
+        // SAFETY: as above, and settling consumes the deferred. A failure means that the environment is closing: no
+        // caller waits any more.
         unsafe {
             match made {
                 Ok(value) => sys::napi_resolve_deferred(raw, self.0, value),
                 Err(error) => {
-                    // Whatever JavaScript threw would be in the way of all that follow.
+                    // A pending JavaScript exception would block all later calls.
                     let mut thrown = ptr::null_mut();
                     sys::napi_get_and_clear_last_exception(raw, &raw mut thrown);
                     let error = match error.status {

@@ -1,4 +1,4 @@
-//! A branch compared with the main one.
+//! Compares a branch with the main branch.
 
 use joust_core::index;
 use napi::Env;
@@ -9,14 +9,14 @@ use crate::index::IndexDescription;
 use crate::promise::promise;
 use crate::table::{Table, version_number};
 
-/// A column as a comparison shows it.
+/// A column in a comparison.
 #[napi(object)]
 pub struct ColumnFacts {
     pub name: String,
     /// Lance's logical name of the type.
     pub data_type: String,
     pub nullable: bool,
-    /// Its values lie beside the rows: scans give descriptors of them.
+    /// Its values are beside the rows: scans return descriptors of them.
     pub is_blob: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct ColumnChange {
     pub branch: ColumnFacts,
 }
 
-/// The rows of both, by what happened to them since the branch began.
+/// Rows of both branches, by changes since the branch began.
 #[napi(object)]
 pub struct RowDifference {
     /// In both, and updated in neither.
@@ -48,7 +48,7 @@ pub struct BranchDifference {
     pub branch_version: f64,
     pub rows_on_main: f64,
     pub rows_on_branch: f64,
-    /// Absent where rows can't be told apart.
+    /// Absent if the rows have no stable ids.
     pub rows: Option<RowDifference>,
     pub added_columns: Vec<ColumnFacts>,
     pub removed_columns: Vec<ColumnFacts>,
@@ -71,8 +71,8 @@ impl Table {
         promise(env, work, BranchDifference::from)
     }
 
-    /// Copies columns of a branch to the main one, in one commit, whose version it gives back. Code 14
-    /// when the newest versions are others by now, code 19 when their rows are not the same.
+    /// Copies columns of a branch to the main branch, in one commit; returns its version. Code 14 if a newest version
+    /// differs from the given one, code 19 if the rows differ.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn promote_columns<'env>(
         &self,

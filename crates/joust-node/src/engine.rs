@@ -1,4 +1,4 @@
-//! The engine and the roots it looks into.
+//! The engine and the scan of roots.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,42 +13,41 @@ use crate::memory::MemoryUsage;
 use crate::promise::promise;
 use crate::table::{Table, millis};
 
-/// What an engine may use; absent values suit a server that has the machine to itself.
+/// Resource limits of an engine. The defaults suit a server with a dedicated machine.
 #[napi(object)]
 pub struct EngineOptions {
-    /// What everything together may hold in memory, bytes.
+    /// Limit of all memory, bytes.
     pub memory_bytes: Option<f64>,
-    /// The part of it for opened index data, bytes.
+    /// Its share for opened index data, bytes.
     pub index_cache_bytes: Option<f64>,
-    /// The part of it for manifests, schemas and file metadata, bytes.
+    /// Its share for manifests, schemas and file metadata, bytes.
     pub metadata_cache_bytes: Option<f64>,
-    /// Memory for rows and vectors that queries keep asking for, bytes; 0 keeps none.
+    /// Cache for rows and vectors of repeated queries, bytes; 0 disables it.
     pub row_cache_bytes: Option<f64>,
-    /// How long a handle on a remote store may answer without asking the store for a newer version,
-    /// ms; 0 asks every time.
+    /// How long a handle on a remote store may answer without a check for a newer version, ms; 0 checks every time.
     pub staleness_ms: Option<f64>,
-    /// False: an answered write survives the end of the process, not a power cut. Default true.
+    /// False: an acknowledged write survives the end of the process, but not a power failure. Default true.
     pub synced: Option<bool>,
-    /// False: no table below a local root is reached through a symbolic link. Default true.
+    /// False: joust does not follow symbolic links below a local root. Default true.
     pub follow_links: Option<bool>,
-    /// How long the engine works for a query, a count, or the plan of one, ms; 0: as long as it takes.
+    /// How long the engine works on a query, a count, or an explain request, ms; 0: no limit.
     pub query_timeout_ms: Option<f64>,
-    /// The same for the refresh of a view.
+    /// The same for a view refresh.
     pub view_timeout_ms: Option<f64>,
-    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
+    /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub view_disk_bytes: Option<f64>,
 }
 
-/// What took too long, since the start of the process.
+/// Timeouts since the start of the process.
 #[napi(object)]
 pub struct Ended {
-    /// Queries and refreshes that worked longer than they may.
+    /// Queries and refreshes that exceeded their time limit.
     pub requests: f64,
-    /// Statements that took too long to plan.
+    /// Statements that exceeded the time limit of planning.
     pub plans: f64,
 }
 
-/// A table that a root holds.
+/// A table in a root.
 #[napi(object)]
 pub struct FoundTable {
     /// Namespace components, then the table's name.
@@ -57,29 +56,29 @@ pub struct FoundTable {
     pub location: String,
 }
 
-/// An entry of a root that has a table's name and can be none.
+/// An entry of a root with the name of a table that is not a table.
 #[napi(object)]
 pub struct SkippedEntry {
     /// Path or URI.
     pub location: String,
-    /// Why, for the operator.
+    /// The reason, for the operator.
     pub reason: String,
 }
 
-/// What LanceDB tools have put into a root.
+/// What LanceDB tools created in a root.
 #[napi(object)]
 pub struct RootContents {
     pub tables: Vec<FoundTable>,
     /// Namespaces that the root's `__manifest` lists.
     pub namespaces: Vec<Vec<String>>,
-    /// Entries that look like tables and are none: broken links, files.
+    /// Entries that look like tables and are not: broken links, files.
     pub skipped: Vec<SkippedEntry>,
 }
 
 /// Engines that threads share. They live as long as the process.
 static SHARED: Mutex<Vec<joust_core::Engine>> = Mutex::new(Vec::new());
 
-/// Hands out tables; one set of caches and threads for all of them.
+/// Opens tables; they share one set of caches and threads.
 #[napi]
 pub struct Engine {
     pub(crate) inner: joust_core::Engine,
@@ -88,9 +87,9 @@ pub struct Engine {
 /// A branch of a table.
 #[napi(object)]
 pub struct TableBranch {
-    /// The `life` that the table was opened with.
+    /// The `life` with which the table was opened.
     pub life: String,
-    /// None: the main branch.
+    /// `None` is the main branch.
     pub branch: Option<String>,
 }
 
@@ -126,9 +125,9 @@ impl Engine {
         }
     }
 
-    /// The table at a location, whether or not there is one yet. Touches no storage; equal addresses
-    /// share one open dataset. `life` tells the tables apart that come to be at a location in turn:
-    /// what is known of another one there is forgotten first.
+    /// The table at a location, whether or not it exists. Does not access storage; equal addresses share one open
+    /// dataset. `life` is the table incarnation, which distinguishes tables that exist at a location in sequence:
+    /// cached data of another one is dropped first.
     #[napi]
     pub fn table(
         &self,
@@ -152,7 +151,7 @@ impl Engine {
             .collect()
     }
 
-    /// What took too long, since the start of the process.
+    /// Timeouts since the start of the process.
     #[napi]
     pub fn ended(&self) -> Ended {
         let ended = self.inner.ended();
@@ -162,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// A number by which other threads of this process attach to this engine.
+    /// A number with which other threads of this process attach to this engine.
     #[napi]
     pub fn share(&self) -> u32 {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +169,7 @@ impl Engine {
         shared.len() as u32 - 1
     }
 
-    /// The engine that another thread has shared: the same tables, caches and threads.
+    /// The engine that another thread shared: the same tables, caches and threads.
     #[napi(factory)]
     pub fn attach(number: u32) -> napi::Result<Self> {
         let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,13 +183,13 @@ impl Engine {
         }
     }
 
-    /// What requests and jobs hold in memory at this moment.
+    /// The current memory use of requests and jobs.
     #[napi]
     pub fn memory(&self) -> MemoryUsage {
         self.inner.memory().usage().into()
     }
 
-    /// Creates the root if need be and proves that it can be written.
+    /// Creates the root if necessary and checks that it is writable.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn open_root<'env>(
         &self,
@@ -207,8 +206,7 @@ impl Engine {
         promise(env, work, |()| ())
     }
 
-    /// Tables and namespaces that LanceDB tools have put into a root: `<root>/*.lance` and
-    /// `<root>/__manifest`.
+    /// Tables and namespaces that LanceDB tools created in a root: `<root>/*.lance` and `<root>/__manifest`.
     #[napi(ts_return_type = "Promise<RootContents>")]
     pub fn scan_root<'env>(
         &self,
@@ -233,8 +231,8 @@ impl Engine {
         })
     }
 
-    /// What is at a location, of which nothing is opened: nothing at all, a version of a Lance table (perhaps
-    /// through a symbolic link), something else, what can't be looked into, or what lies behind a link above it.
+    /// Inspects a location without opening it: nothing, a version of a Lance table (perhaps through a symbolic link),
+    /// something else, an unreadable entry, or an entry behind a link above it.
     #[napi(ts_return_type = "Promise<'nothing' | 'table' | 'other' | 'unreadable' | 'behindLink'>")]
     pub fn contents<'env>(
         &self,
@@ -251,21 +249,21 @@ impl Engine {
         promise(env, work, contents_name)
     }
 
-    /// Other servers take this process for alive for `left_ms` from now on, at least. Once this was said, files
-    /// are removed only as long as that lasts (else code 17).
+    /// Other servers consider this process alive for at least `left_ms` from now on. After the first call, joust
+    /// removes files only during that time (else code 17).
     #[napi]
     pub fn renew_lease(&self, left_ms: f64) {
         self.inner.renew_lease(millis(left_ms));
     }
 
-    /// Forgets what is known of the files there: they are another table's now, or nobody's.
+    /// Drops cached data of the files there: they belong to another table now, or are orphaned.
     #[napi]
     pub fn close_table(&self, location: String) {
         self.inner.close_table(&location);
     }
 
-    /// Removes what Lance and joust made for a table, and its directory if it is empty then; succeeds when
-    /// there is nothing. The names of what stays there.
+    /// Removes the files that Lance and joust created for a table, and its directory if it is then empty; succeeds if
+    /// there is nothing. Returns the names of remaining entries.
     #[napi(ts_return_type = "Promise<Array<string>>")]
     pub fn remove_table<'env>(
         &self,

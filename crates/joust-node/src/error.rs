@@ -1,11 +1,11 @@
-//! Engine errors as JavaScript has them: an `Error` with `name` "EngineError", the contract's number
-//! in `code`, and in `internal` what only the server's log may see.
+//! Engine errors in JavaScript: an `Error` with `name` "EngineError", the error code in `code`, and in `internal` the
+//! details for the server's log only.
 
 use joust_core::Error;
 use napi::bindgen_prelude::{JsObjectValue, ToNapiValue, Unknown};
 use napi::{Env, Status};
 
-/// The JavaScript error for `error`, as something that a binding can return.
+/// The JavaScript error for `error`, in the form that a binding returns.
 pub fn js_error(env: &Env, error: &Error) -> napi::Error {
     build(env, error).unwrap_or_else(|failure| failure)
 }

@@ -10,7 +10,7 @@ use crate::promise::promise;
 use crate::table::{ReadOptions, Table};
 use crate::task::Task;
 
-/// An index that could be built.
+/// A validated index definition.
 #[napi(object)]
 pub struct PlannedIndex {
     pub name: String,
@@ -19,14 +19,14 @@ pub struct PlannedIndex {
     pub index_type: String,
 }
 
-/// An index as a listing shows it.
+/// An index in a listing.
 #[napi(object)]
 pub struct IndexDescription {
     pub name: String,
     pub uuid: String,
     /// Canonical field paths.
     pub columns: Vec<String>,
-    /// The interface's name of its kind; `Unknown` for what is not for users.
+    /// The interface's name of its kind; `Unknown` for internal kinds.
     pub index_type: String,
     pub type_url: Option<String>,
     pub num_indexed_rows: f64,
@@ -39,7 +39,7 @@ pub struct IndexDescription {
     pub details: Option<String>,
 }
 
-/// How much of a table an index covers.
+/// The coverage of an index.
 #[napi(object)]
 pub struct IndexStats {
     pub index_type: String,
@@ -54,19 +54,19 @@ pub struct DropIndexResult {
     pub version: f64,
 }
 
-/// What a table has ready for queries.
+/// What a table has in memory for queries.
 #[napi(object)]
 pub struct Prewarmed {
     pub version: f64,
     pub indexes: Vec<String>,
-    /// Those that are in memory whole.
+    /// Columns that are in memory as a whole.
     pub columns: Vec<String>,
 }
 
 #[napi]
 impl Table {
-    /// Checks a create-index request (the contract's body as JSON text) without building anything:
-    /// column, type, parameters, name.
+    /// Validates a create-index request (its body as JSON text) without building anything: column, type, parameters,
+    /// name.
     #[napi(ts_return_type = "Promise<PlannedIndex>")]
     pub fn plan_index<'env>(
         &self,
@@ -135,7 +135,7 @@ impl Table {
         })
     }
 
-    /// Loads an index into memory, as far as it fits there. Code 6 when there is none.
+    /// Loads an index into memory, as far as it fits. Code 6 if it does not exist.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn prewarm_index<'env>(
         &self,
@@ -147,7 +147,7 @@ impl Table {
         promise(env, work, |()| ())
     }
 
-    /// Loads indexes and columns of the newest version into memory, as far as they fit there.
+    /// Loads indexes and columns of the newest version into memory, as far as they fit.
     #[napi(ts_return_type = "Promise<Prewarmed>")]
     pub fn prewarm<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Prewarmed>> {
         let table = self.inner.clone();
@@ -159,7 +159,7 @@ impl Table {
         })
     }
 
-    /// Reads columns once, all when none is named, so that the next to read them finds them in memory.
+    /// Reads columns once, all if none is named, so that later reads find them in memory.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn prewarm_columns<'env>(
         &self,
@@ -171,7 +171,7 @@ impl Table {
         promise(env, work, |()| ())
     }
 
-    /// The canonical paths of columns. Code 12 for one that there is not.
+    /// The canonical paths of columns. Code 12 for a column that does not exist.
     #[napi(ts_return_type = "Promise<Array<string>>")]
     pub fn resolve_columns<'env>(
         &self,

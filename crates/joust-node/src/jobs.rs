@@ -1,7 +1,7 @@
-//! Long work on one table: backfill and compaction.
+//! Jobs on one table: backfill and compaction.
 
 use joust_core::jobs::{backfill, maintenance};
-use joust_core::{Result, Work};
+use joust_core::{Result, WorkContext};
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
@@ -16,13 +16,13 @@ use crate::task::Task;
 pub struct BackfillOptions {
     /// Path of a computed column.
     pub column: String,
-    /// SQL; rows for which it is not true keep what they have.
+    /// SQL; rows for which it is not true keep their value.
     pub predicate: Option<String>,
-    /// Version whose rows are computed from; the newest when absent.
+    /// Version whose rows are the inputs; the newest when absent.
     pub read_version: Option<f64>,
-    /// Fragments that are computed at the same time.
+    /// Fragments that are computed concurrently.
     pub concurrency: Option<f64>,
-    /// Only the table's first so many fragments.
+    /// Only the first fragments of the table, up to this number.
     pub max_fragments: Option<f64>,
 }
 
@@ -42,42 +42,42 @@ pub struct FailedFragment {
     pub rows: f64,
 }
 
-/// A backfill that is done.
+/// A finished backfill.
 #[napi(object)]
 pub struct BackfillResult {
     pub rows_assigned: f64,
     /// Rows whose value could not be computed; they are null.
     pub rows_failed: f64,
-    /// Rows of the published version that were not looked at.
+    /// Rows of the published version that were not processed.
     pub rows_remaining: f64,
     pub source_version: f64,
-    /// Absent when there was nothing to write.
+    /// Absent if there was nothing to write.
     pub published_version: Option<f64>,
     /// Fragments with rows that failed.
     pub failed_fragments: Vec<FailedFragment>,
-    /// Why rows failed, the first of them.
+    /// The first failures.
     pub failures: Vec<RowFailure>,
 }
 
-/// How to compact; what is absent is up to the engine.
+/// Options of a compaction; absent ones take the engine's defaults.
 #[napi(object)]
 pub struct CompactOptions {
-    /// Fragments with fewer rows are put together until they have about so many.
+    /// Fragments with fewer rows are merged up to about this size.
     pub target_rows_per_fragment: Option<f64>,
-    /// Fragments with at least so many rows stay as they are, unless too many of their rows are deleted.
-    /// Of the others all that are neighbours are put together, up to the target.
+    /// Fragments with at least this many rows stay unchanged, unless too many of their rows are deleted. All other
+    /// neighbouring fragments are merged, up to the target.
     pub below: Option<f64>,
-    /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
+    /// A fragment is rewritten if at least this part of its rows (0 to 1) is deleted.
     pub deletion_threshold: Option<f64>,
-    /// Groups of fragments that are rewritten at the same time.
+    /// Groups of fragments that are rewritten concurrently.
     pub concurrency: Option<f64>,
 }
 
-/// A compaction that is done.
+/// A finished compaction.
 #[napi(object)]
 pub struct CompactResult {
     pub source_version: f64,
-    /// Absent when there was nothing to do.
+    /// Absent if there was nothing to do.
     pub published_version: Option<f64>,
     pub fragments_removed: f64,
     pub fragments_added: f64,
@@ -113,7 +113,7 @@ impl CompactOptions {
 
 #[napi]
 impl Table {
-    /// Checks a backfill without computing anything; the column's name in the schema's spelling.
+    /// Validates a backfill without computing anything; returns the column's name in the spelling of the schema.
     #[napi(ts_return_type = "Promise<string>")]
     pub fn plan_backfill<'env>(
         &self,
@@ -134,14 +134,14 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
-        let work = Work::new(reporter(on_progress)?);
+        let work = WorkContext::new(reporter(on_progress)?);
         let watched = work.clone();
         let table = self.inner.clone();
         let doing = async move { table.backfill(&options.into_core()?, &work).await };
         promise(env, task.guard_work(&watched, doing), BackfillResult::from)
     }
 
-    /// Puts small fragments together and takes deleted rows out, in one version.
+    /// Merges small fragments and removes deleted rows, in one version.
     #[napi(ts_return_type = "Promise<CompactResult>")]
     pub fn compact<'env>(
         &self,
@@ -150,7 +150,7 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, CompactResult>> {
-        let work = Work::new(reporter(on_progress)?);
+        let work = WorkContext::new(reporter(on_progress)?);
         let watched = work.clone();
         let table = self.inner.clone();
         let doing = async move { table.compact(&options.into_core()?, &work).await };

@@ -1,7 +1,7 @@
-//! The engine for Node: a thin shell over `joust-core`.
+//! The engine for Node: thin bindings of `joust-core`.
 //!
-//! Every call that may wait returns a Promise and runs on the engine's threads; bytes cross without
-//! a copy where JavaScript allows it. Errors cross as one class: see [`error`].
+//! Every call that may wait returns a Promise and runs on the engine's threads. Bytes are passed without a copy where
+//! JavaScript allows it. All errors have one class: see [`error`].
 
 // Sizes and counts of a table fit a JavaScript number: 2^53 rows are more than any table has.
 #![allow(
@@ -9,7 +9,7 @@
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss
 )]
-// Node-API hands owned values over.
+// Node-API passes owned values.
 #![allow(clippy::needless_pass_by_value)]
 
 mod blobs;
@@ -52,9 +52,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// nested.
 const THREAD_STACK: usize = 16 << 20;
 
-/// Threads that read and write files and do what takes long, at least. Each keeps memory of its own for
-/// what it allocates next: the 512 of tokio's default would keep more than many tables need. Half of them
-/// are there for the steps of the works that have the others.
+/// The least number of threads for file access and long computations. Each keeps memory for later allocations: the 512
+/// threads of tokio's default would keep more than many tables need. Half of them are reserved for steps of the commits
+/// that occupy the other half.
 const LEAST_BLOCKING_THREADS: usize = 2 * joust_core::MAX_COMMIT_WORKERS;
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 
@@ -68,7 +68,7 @@ fn init() {
         .thread_stack_size(THREAD_STACK)
         .max_blocking_threads(blocking.max(LEAST_BLOCKING_THREADS))
         .build();
-    // Without it Node-API makes a runtime of its own.
+    // Otherwise Node-API creates its own runtime.
     if let Ok(runtime) = runtime {
         create_custom_tokio_runtime(runtime);
     }

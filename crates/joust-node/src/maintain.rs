@@ -1,4 +1,4 @@
-//! What keeps a table fit to be read.
+//! Maintenance of a table.
 
 use joust_core::jobs::maintenance;
 use napi::Env;
@@ -10,35 +10,35 @@ use crate::promise::promise;
 use crate::table::Table;
 use crate::task::Task;
 
-/// What a table's next maintenance has to do.
+/// The maintenance that is due.
 #[napi(object)]
 pub struct Upkeep {
-    /// Fragments with fewer rows are to be put together; absent when the fragments are fine.
+    /// Merge fragments with fewer rows; absent if no compaction is due.
     pub compact_below: Option<f64>,
     /// Rows that an index does not cover yet.
     pub unindexed_rows: f64,
-    /// They are worth a commit also while more are written. Once a table is quiet, any are.
+    /// Whether they justify a commit during continuous writes. Once a table is idle, any number does.
     pub worth_indexing: bool,
 }
 
-/// Indexes that were brought up to date.
+/// The result of an index catch-up.
 #[napi(object)]
 pub struct CaughtUp {
     pub indexes: Vec<String>,
-    /// Absent when there was nothing to do.
+    /// Absent if there was nothing to do.
     pub published_version: Option<f64>,
 }
 
 #[napi]
 impl Table {
-    /// What is due.
+    /// The maintenance that is due.
     #[napi(ts_return_type = "Promise<Upkeep>")]
     pub fn upkeep<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Upkeep>> {
         let table = self.inner.clone();
         promise(env, async move { table.upkeep().await }, Upkeep::from)
     }
 
-    /// Adds the rows that they lack to all indexes.
+    /// Adds missing rows to all indexes.
     #[napi(ts_return_type = "Promise<CaughtUp>")]
     pub fn catch_up<'env>(
         &self,

@@ -1,16 +1,16 @@
-//! How much memory is in use.
+//! Memory use.
 
 use joust_core::memory::Usage;
 use napi_derive::napi;
 
-/// The memory budget and what is taken of it at a moment, bytes.
+/// The memory budget and its current use, bytes.
 #[napi(object)]
 pub struct MemoryUsage {
-    /// All of it.
+    /// The whole budget.
     pub budget: f64,
     /// The share of caches: opened index data, file metadata, text search.
     pub caches: f64,
-    /// The share of requests and jobs, which the following are taken from.
+    /// The share of requests and jobs, of which the following are parts.
     pub work: f64,
     pub uploads: f64,
     pub queries: f64,
@@ -19,7 +19,7 @@ pub struct MemoryUsage {
     pub jobs: f64,
     /// Requests and jobs that wait for memory.
     pub waiting: f64,
-    /// Requests that were refused for want of memory, since the start.
+    /// Requests that were rejected for lack of memory, since the start.
     pub refused: f64,
 }
 

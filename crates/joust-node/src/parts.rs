@@ -1,4 +1,4 @@
-//! Writes in several parts.
+//! Multipart writes.
 
 use joust_core::table;
 use napi::Env;
@@ -9,21 +9,21 @@ use crate::promise::promise;
 use crate::table::{Table, version_number};
 use crate::upload::{Upload, reader};
 
-/// What one part of a write put into the table's data directory.
+/// The files that one part of a write put into the table's data directory.
 #[napi(object)]
 pub struct PartResult {
-    /// What `commitParts` and `removeParts` need to know of it.
+    /// The description for `commitParts` and `removeParts`.
     pub contents: Buffer,
-    /// Rows the upload held.
+    /// Rows of the upload.
     pub num_rows: f64,
 }
 
-/// A whole write, ready to become a version.
+/// A whole write, ready to commit.
 #[napi(object)]
 pub struct PartsCommit {
-    /// Unique to the write, and kept with the version: see `committedParts`.
+    /// Unique to the write; stored with the version: see `committedParts`.
     pub id: String,
-    /// The version that the parts were written against.
+    /// The version for which the parts were written.
     pub version: f64,
     /// Replace schema and rows; else append.
     pub overwrite: bool,
@@ -33,7 +33,7 @@ pub struct PartsCommit {
 
 #[napi]
 impl Table {
-    /// Writes one part of a larger write against a version; nobody sees it.
+    /// Writes one part of a larger write for a version; the part is not visible yet.
     #[napi(ts_return_type = "Promise<PartResult>")]
     pub fn write_part<'env>(
         &self,
@@ -55,8 +55,8 @@ impl Table {
         )
     }
 
-    /// Makes the rows of all parts visible in one version, whose number it gives back. Code 19 when
-    /// the table was changed so that they do not fit any more.
+    /// Makes the rows of all parts visible in one version; returns it. Code 19 if the table has changed so that the
+    /// parts no longer fit.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn commit_parts<'env>(
         &self,
@@ -77,9 +77,9 @@ impl Table {
         )
     }
 
-    /// The version that the commit of a write made, or the oldest after it that is not cleaned up and has
-    /// the rows; null if none was made. `began`: the version that the write's parts were written against;
-    /// `parts`: `contents` of each. Code 14 when that can't be told any more.
+    /// The version that the commit of a write created, or the oldest remaining later version with its rows; null if
+    /// there was no commit. `began`: the version for which the parts were written; `parts`: `contents` of each. Code 14
+    /// if it can no longer be determined.
     #[napi(ts_return_type = "Promise<number | null>")]
     pub fn committed_parts<'env>(
         &self,

@@ -1,4 +1,4 @@
-//! Progress of long work, told to JavaScript.
+//! Reports the progress of long work to JavaScript.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 
-/// How far work is.
+/// The progress of work.
 #[napi(object)]
 pub struct Progress {
-    /// The engine's word for what runs.
+    /// The engine's name of the running stage.
     pub stage: String,
     pub completed: f64,
-    /// Absent when it can't be told.
+    /// Absent if it is unknown.
     pub total: Option<f64>,
 }
 
-/// Calls the function on its own thread whenever the work has moved on.
+/// Calls the function on its thread whenever the work has progressed.
 pub fn reporter(function: Function<'_, Progress, ()>) -> napi::Result<OnProgress> {
     let function = function
         .build_threadsafe_function::<Progress>()
@@ -34,7 +34,7 @@ pub fn reporter(function: Function<'_, Progress, ()>) -> napi::Result<OnProgress
     }))
 }
 
-/// A number of things, at least one, from a JavaScript number.
+/// Converts a JavaScript number to a count of at least one.
 pub fn how_many(name: &str, number: Option<f64>) -> CoreResult<Option<usize>> {
     match number {
         None => Ok(None),

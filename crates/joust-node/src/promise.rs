@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use crate::completions::{Deferred, End, await_end};
 use crate::error::js_error;
 
-/// Runs `work` and settles a Promise with what `convert` makes of its outcome, on Node's thread.
+/// Runs `work` and settles a Promise with the result of `convert` on its outcome, on Node's thread.
 ///
-/// A panic becomes an error of code 18: it ends the request that caused it and nothing else.
+/// A panic becomes an error of code 18 and affects only the request that caused it.
 pub fn promise<'env, T, V>(
     env: &'env Env,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -36,7 +36,7 @@ where
     )
 }
 
-/// The same for work that tells its outcome itself, on whichever thread it ends.
+/// As [`promise`], for work that reports its outcome itself, on the thread on which it ends.
 pub fn promise_of<'env, T, V>(
     env: &'env Env,
     begin: impl FnOnce(Told<T>),
@@ -49,7 +49,7 @@ where
     let (deferred, promise) = Deferred::new(env)?;
     let (sender, mut outcome) = oneshot::channel();
     let end = await_end(env, move |env| {
-        // Work that was dropped has sent nothing.
+        // Dropped work has sent nothing.
         let outcome = outcome.try_recv().unwrap_or_else(|_| Err(cancelled()));
         deferred.settle(env, |env| {
             outcome.map(convert).map_err(|error| js_error(env, &error))
@@ -59,16 +59,16 @@ where
     Ok(promise)
 }
 
-/// How the event loop hears of an outcome.
+/// Reports an outcome to the event loop.
 pub struct Told<T> {
-    // In this order also when it is dropped: the event loop looks for the outcome when it hears of the end.
+    // The order of the fields is the drop order: the event loop reads the outcome after it is notified of the end.
     sender: oneshot::Sender<Result<T>>,
     _end: End,
 }
 
 impl<T> Told<T> {
     pub fn tell(self, outcome: Result<T>) {
-        // The receiver is gone with its environment only.
+        // The receiver is only dropped with its environment.
         let _ = self.sender.send(outcome);
     }
 }
@@ -85,7 +85,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     )
 }
 
-/// The failure of work that was cancelled.
+/// The error of cancelled work.
 pub fn cancelled() -> Error {
     Error::new(Code::ServiceUnavailable, "the work was cancelled")
 }

@@ -1,4 +1,4 @@
-//! Queries and their answers.
+//! Queries and their results.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::running::guard;
 use crate::table::{Table, time, version_number};
 use crate::task::Task;
 
-/// What the server knows about a query besides its body.
+/// The parameters of a query besides its body.
 #[napi(object)]
 pub struct QueryOptions {
-    /// The identifier in the request's path: a body whose `id` differs is refused (code 13).
+    /// The identifier in the request's path: a body with a different `id` is rejected (code 13).
     pub id: Vec<String>,
-    /// Framing of the answer.
+    /// Framing of the result.
     #[napi(ts_type = "'file' | 'stream'")]
     pub format: String,
-    /// Do not answer from anything learnt before this time (ms since the epoch).
+    /// Only use a state that was checked after this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
-    /// Do not answer from an older version than this, if there is one as new.
+    /// Do not answer from an older version, if this one exists.
     pub min_version: Option<f64>,
-    /// A number that no other query has which runs in this process; `cancelQuery` ends the query by it.
+    /// A number that is unique among the running queries of this process; `cancelQuery` takes it.
     pub number: Option<f64>,
 }
 
@@ -47,17 +47,17 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
     }
 }
 
-/// An answer in Arrow IPC.
+/// A result in Arrow IPC.
 #[napi(object, object_from_js = false)]
 pub struct QueryAnswer {
-    /// The version of the table that is answered from; 0 for a SQL statement.
+    /// The version of the table that was read; 0 for a SQL statement.
     pub version: f64,
-    /// The first part: memory of the engine, not a copy of it, unless it is small.
+    /// The first chunk: memory of the engine, not a copy of it, unless it is small.
     #[napi(ts_type = "Buffer")]
     pub first: Bytes,
-    /// Whether the first part is everything.
+    /// Whether the first chunk is the whole result.
     pub done: bool,
-    /// The other parts, and the memory that is held for the answer; absent when there is neither.
+    /// The other chunks, and the memory reservation of the result; absent if there is neither.
     pub rest: Option<QueryRest>,
 }
 
@@ -72,23 +72,23 @@ impl From<(Vec<u8>, Answer)> for QueryAnswer {
     }
 }
 
-/// What of an answer is not sent yet, and the memory that is held for it until `cancel` is called.
+/// The remaining chunks of a result, and its memory reservation, which `cancel` releases.
 #[napi]
 pub struct QueryRest {
-    /// Parts that are still to be made.
+    /// Chunks that are not encoded yet.
     answer: Arc<Mutex<Option<Answer>>>,
-    /// What a first part that is everything holds until it is sent.
+    /// The reservation of a complete first chunk until it is sent.
     memory: Option<Reservation>,
-    /// Bytes that are held until the answer is sent.
+    /// Bytes that are reserved until the result is sent.
     held: usize,
     task: Task,
 }
 
-/// A whole answer up to this size is not counted while it is sent: the socket's own buffer takes it.
+/// A complete result up to this size has no reservation while it is sent: the socket's buffer holds it.
 const SMALL: usize = 64 << 10;
 
 impl QueryRest {
-    /// `first`: the size of the part that was given out.
+    /// `first`: the size of the first chunk.
     fn of(answer: Answer, first: usize) -> Option<Self> {
         let is_whole = answer.is_done();
         if is_whole && first <= SMALL {
@@ -112,7 +112,7 @@ impl QueryRest {
 
 #[napi]
 impl QueryRest {
-    /// The next part, null at the end.
+    /// The next chunk, null at the end.
     #[napi(ts_return_type = "Promise<Buffer | null>")]
     pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
         let answer = self.answer.clone();
@@ -125,26 +125,26 @@ impl QueryRest {
         promise(env, work, |part| part.map(Buffer::from))
     }
 
-    /// Bytes of memory that are held until `cancel` is called.
+    /// Bytes that are reserved until `cancel` is called.
     #[napi(getter)]
     pub fn held(&self) -> f64 {
         self.held as f64
     }
 
-    /// Stops the work and gives back its memory; harmless after the end.
+    /// Cancels the work and releases its memory; no effect after the end.
     #[napi]
     pub fn cancel(&mut self) {
         self.memory = None;
         self.task.cancel();
-        // A part that is being made holds the lock and is stopped by the task.
+        // A chunk that is being encoded holds the lock; the task cancels it.
         if let Ok(mut answer) = self.answer.try_lock() {
             *answer = None;
         }
     }
 }
 
-/// Fails (code 13) for a body that no table could be asked with: not JSON, or wrong in its form.
-// Test builds register nothing with Node and take it for unused.
+/// Fails (code 13) if the body is invalid for every table: invalid JSON, or a wrong form.
+// Test builds register nothing with Node, so the compiler considers it unused.
 #[cfg_attr(test, allow(dead_code))]
 #[napi]
 pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
@@ -153,7 +153,7 @@ pub fn check_query(env: &Env, body: &[u8]) -> napi::Result<()> {
 
 #[napi]
 impl Table {
-    /// Runs a query. `body` is its JSON as it came, copied before the call returns.
+    /// Runs a query. `body` is its JSON, which is copied before the call returns.
     #[napi(ts_return_type = "Promise<QueryAnswer>")]
     pub fn query<'env>(
         &self,
@@ -164,7 +164,7 @@ impl Table {
         let table = self.inner.clone();
         let body = body.to_vec();
         let number = options.number;
-        // In a box: it is large, and moved by whoever runs it.
+        // Boxed, because it is large and is moved several times.
         let work = Box::pin(async move {
             let mut answer = table.query(&body, options.into()).await?;
             let first = answer.first().await?;
@@ -190,7 +190,7 @@ impl Table {
         )
     }
 
-    /// Runs a query and tells what each step of its plan did. `body`: the query's JSON.
+    /// Runs a query and reports what each step of its plan did. `body`: the query's JSON.
     #[napi(ts_return_type = "Promise<string>")]
     pub fn analyze_plan<'env>(
         &self,

@@ -11,7 +11,7 @@ use napi_derive::napi;
 use crate::promise::promise;
 use crate::table::{Table, version_number};
 
-/// A version as a listing shows it.
+/// A version in a listing.
 #[napi(object)]
 pub struct TableVersion {
     pub version: f64,
@@ -47,7 +47,7 @@ pub struct TableTag {
     pub metadata: HashMap<String, String>,
 }
 
-/// A line of versions that began at a version of another.
+/// A line of versions that starts at a version of another line.
 #[napi(object)]
 pub struct TableBranch {
     pub name: String,
@@ -63,15 +63,15 @@ pub struct TableBranch {
 
 #[napi]
 impl Table {
-    /// The same table on a branch; `main` or nothing is the main branch. Touches no storage.
+    /// The same table on a branch; `main` or null is the main branch. Does not access storage.
     #[napi]
     pub fn on_branch(&self, branch: Option<String>) -> Table {
         Table::new(self.inner.on_branch(branch.as_deref()))
     }
 
-    /// The same table, changed for a request that is to take effect once; `request` is unique to it.
-    /// `since` (ms since the epoch): an attempt that began then may have made the commit. Append,
-    /// create, overwrite, merge, update and delete then answer what it did.
+    /// The same table, for the changes of a request that takes effect once; `request` is unique to it. `since` (ms
+    /// since the epoch): start of an earlier attempt that may have committed. In that case append, create, overwrite,
+    /// merge, update and delete return the answer of that attempt.
     #[napi]
     pub fn once(&self, request: String, since: Option<f64>) -> Table {
         let since = since.map(|millis| UNIX_EPOCH + Duration::from_millis(millis.max(0.0) as u64));
@@ -103,8 +103,8 @@ impl Table {
         promise(env, work, TableVersion::from)
     }
 
-    /// Removes the records of versions; how many. The newest version and those that tags or branches
-    /// hold can't be removed (code 19): then nothing is.
+    /// Removes the records of versions; returns their number. If the newest version or one that a tag or branch
+    /// references is among them, removes nothing and fails (code 19).
     #[napi(ts_return_type = "Promise<number>")]
     pub fn delete_versions<'env>(
         &self,
@@ -116,7 +116,7 @@ impl Table {
         promise(env, work, |count| count as f64)
     }
 
-    /// How many versions `deleteVersions` would remove; fails where it would.
+    /// The number of versions that `deleteVersions` would remove; fails if it would fail.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn count_deletable<'env>(
         &self,
@@ -128,9 +128,9 @@ impl Table {
         promise(env, work, |versions| versions.len() as f64)
     }
 
-    /// Makes a manifest that a client has written (`staged`: its path in the table's store) a version.
-    /// The same bytes again succeed, others are a conflict (code 14). `size`: bytes the manifest is said
-    /// to have; `v1`: the old manifest names; absent keeps the table's.
+    /// Publishes a manifest that a client wrote (`staged`: its path in the table's store) as a version. Publishing the
+    /// same bytes again succeeds, other bytes are a conflict (code 14). `size`: bytes of the manifest according to the
+    /// client; `v1`: the old naming scheme of manifests; if absent, that of the table.
     #[napi(ts_return_type = "Promise<TableVersion>")]
     pub fn publish_version<'env>(
         &self,
@@ -148,7 +148,7 @@ impl Table {
         promise(env, work, TableVersion::from)
     }
 
-    /// Whether `publishVersion` would find the version published already; fails where it would fail now.
+    /// Whether the version is published already; fails if `publishVersion` would fail now.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn is_published<'env>(
         &self,
@@ -166,8 +166,8 @@ impl Table {
         promise(env, work, |published| published)
     }
 
-    /// Takes `publishVersion` back while there is no later version (else code 14): the version's manifest
-    /// goes back to `staged`.
+    /// Reverts `publishVersion` if there is no later version (else code 14): moves the version's manifest back to
+    /// `staged`.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn withdraw_version<'env>(
         &self,
@@ -184,7 +184,7 @@ impl Table {
         promise(env, work, |()| ())
     }
 
-    /// Makes an old version's state the newest version; the version that this made.
+    /// Makes the state of an old version the newest version; returns the new version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn restore<'env>(
         &self,
@@ -215,7 +215,7 @@ impl Table {
         promise(env, async move { table.tag(&name).await }, TableTag::from)
     }
 
-    /// Names a version of this branch.
+    /// Creates a tag for a version of this branch.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn create_tag<'env>(
         &self,
@@ -265,7 +265,7 @@ impl Table {
         )
     }
 
-    /// Begins a branch at a version of this one; at the newest when absent.
+    /// Creates a branch at a version of this one; at the newest when absent.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn create_branch<'env>(
         &self,
@@ -279,7 +279,7 @@ impl Table {
         promise(env, work, |()| ())
     }
 
-    /// Removes a branch and what only it holds.
+    /// Removes a branch and the files that only it references.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn delete_branch<'env>(
         &self,

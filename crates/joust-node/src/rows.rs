@@ -9,7 +9,7 @@ use crate::promise::promise;
 use crate::table::{Table, millis};
 use crate::upload::{Upload, reader};
 
-/// What an update sets, and where.
+/// The values that an update sets, and its predicate.
 #[napi(object)]
 pub struct UpdateOptions {
     /// [column, SQL expression] pairs.
@@ -24,10 +24,10 @@ pub struct UpdateResult {
     pub num_updated_rows: f64,
 }
 
-/// How an upload's rows meet a table's.
+/// How the rows of an upload are merged with those of a table.
 #[napi(object)]
 pub struct MergeOptions {
-    /// Columns whose equal values make two rows match.
+    /// Rows match if they are equal in these columns.
     pub on: Vec<String>,
     pub when_matched_update_all: Option<bool>,
     /// SQL over `source.` and `target.` columns.
@@ -36,11 +36,11 @@ pub struct MergeOptions {
     pub when_not_matched_by_source_delete: Option<bool>,
     /// SQL over the table's columns.
     pub when_not_matched_by_source_delete_filter: Option<String>,
-    /// Find matches through a scalar index where there is one; default true.
+    /// Match through a scalar index if there is one; default true.
     pub use_index: Option<bool>,
-    /// How long a conflict with other writers may be retried, ms.
+    /// How long to retry after conflicts with other writers, ms.
     pub timeout_ms: Option<f64>,
-    /// The table has no version yet: the rows become its first. Code 5 when it has one. Default false.
+    /// The table has no version yet: the rows become the first one. Code 5 if it has one. Default false.
     pub first: Option<bool>,
 }
 
@@ -50,9 +50,9 @@ pub struct MergeResult {
     pub num_inserted_rows: f64,
     pub num_updated_rows: f64,
     pub num_deleted_rows: f64,
-    /// How often the merge was tried because others wrote meanwhile.
+    /// Attempts that conflicts with other writers caused.
     pub num_attempts: f64,
-    /// Rows the upload held.
+    /// Rows of the upload.
     pub num_rows: f64,
 }
 

@@ -1,7 +1,7 @@
-//! Queries that can be ended by their number.
+//! Running queries, which are cancelled by their number.
 //!
-//! A [`Task`](crate::task::Task) would be an object of its own for each query, made and collected again;
-//! a number costs nothing until somebody goes away.
+//! A [`Task`](crate::task::Task) would be one more object per query for the garbage collector; a number costs nothing
+//! unless a client disconnects.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,10 +13,10 @@ use napi_derive::napi;
 
 use crate::promise::cancelled;
 
-/// Of all event loops of the process.
+/// The queries of all event loops of the process.
 static RUNNING: LazyLock<Mutex<HashMap<u64, AbortHandle>>> = LazyLock::new(Mutex::default);
 
-/// The same work, dropped as soon as its number is cancelled.
+/// The same work, which a cancellation of its number drops.
 pub fn guard<T, W: Future<Output = Result<T>>>(
     number: Option<f64>,
     work: W,
@@ -30,7 +30,7 @@ pub fn guard<T, W: Future<Output = Result<T>>>(
     }
 }
 
-/// Ends the query that was started with a number; harmless when it has ended.
+/// Cancels the query with this number; no effect after it has ended.
 #[cfg_attr(test, allow(dead_code))]
 #[napi]
 pub fn cancel_query(number: f64) {
@@ -39,7 +39,7 @@ pub fn cancel_query(number: f64) {
     }
 }
 
-/// Work that goes on.
+/// Running work.
 struct Entry(u64);
 
 impl Entry {

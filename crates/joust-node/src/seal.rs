@@ -1,8 +1,8 @@
-//! Texts that only who has a key can have made.
+//! Signed texts: only the holder of a key can create them.
 //!
-//! Each change is answered with one, and Node's own functions take several times as long for a MAC.
+//! Each change returns one, and Node's functions take several times as long for a MAC.
 
-// Test builds register nothing with Node and take it all for unused.
+// Test builds register nothing with Node, so the compiler considers all of it unused.
 #![cfg_attr(test, allow(dead_code))]
 
 use base64::Engine;
@@ -11,11 +11,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use napi_derive::napi;
 use sha2::Sha256;
 
-/// Bytes of a MAC that are kept.
+/// Bytes of a truncated MAC.
 const MAC: usize = 16;
 
-/// Base64url of a MAC (the first 16 bytes of HMAC-SHA256) and of the text that it vouches for. Everybody can
-/// read it.
+/// Signs a text: base64url of a MAC (the first 16 bytes of HMAC-SHA256) and of the text. The text is not encrypted.
 #[napi]
 pub fn seal(key: &[u8], text: String) -> napi::Result<String> {
     let mac = mac(key, text.as_bytes())?.finalize().into_bytes();
@@ -25,7 +24,7 @@ pub fn seal(key: &[u8], text: String) -> napi::Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 
-/// The text that was sealed with this key; null for anything else. Each text has one form that opens.
+/// Verifies a signed text; returns the text, or null if the signature is invalid. Each text has exactly one valid form.
 #[napi]
 pub fn unseal(key: &[u8], sealed: String) -> napi::Result<Option<String>> {
     let Ok(mut bytes) = URL_SAFE_NO_PAD.decode(sealed) else {

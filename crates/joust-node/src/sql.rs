@@ -17,10 +17,10 @@ use crate::query::QueryAnswer;
 use crate::running::guard;
 use crate::table::{time, version_number};
 
-/// A table that a statement names.
+/// A table in a statement.
 #[napi(object)]
 pub struct SqlTable {
-    /// The name as the statement has it, in parts.
+    /// The name in the statement, in parts.
     pub name: Vec<String>,
     /// Of `FOR VERSION AS OF 7`.
     pub version: Option<f64>,
@@ -28,7 +28,7 @@ pub struct SqlTable {
     pub tag: Option<String>,
 }
 
-/// What a name in a statement stands for: a table, or with `information` one of `information_schema`.
+/// The resolution of a name in a statement: a table, or with `information` one of `information_schema`.
 #[napi(object)]
 pub struct SqlSource {
     pub location: Option<String>,
@@ -41,31 +41,31 @@ pub struct SqlSource {
     pub information: Option<String>,
 }
 
-/// A table as `information_schema` shows it.
+/// A table in `information_schema`.
 #[napi(object)]
 pub struct SqlListed {
     pub schema: String,
     pub name: String,
-    /// Wanted where columns are.
+    /// Required if columns are requested.
     pub location: Option<String>,
     pub storage_options: Option<HashMap<String, String>>,
 }
 
-/// How a statement is run.
+/// Options of a statement.
 #[napi(object)]
 pub struct SqlOptions {
-    /// For each of `sqlTables`, in that order.
+    /// One for each of `sqlTables`, in that order.
     pub sources: Vec<SqlSource>,
-    /// What `information_schema` shows.
+    /// The content of `information_schema`.
     pub schemata: Option<Vec<String>>,
     pub tables: Option<Vec<SqlListed>>,
     #[napi(ts_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv'")]
     pub format: String,
-    /// Do not answer from anything learnt before this time (ms since the epoch).
+    /// Only use a state that was checked after this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
-    /// Do not answer from an older version of a table than this, if there is one as new.
+    /// Do not answer from an older version of a table, if this one exists.
     pub min_version: Option<f64>,
-    /// A number that no other query has which runs in this process; `cancelQuery` ends it by it.
+    /// A number that is unique among the running queries of this process; `cancelQuery` takes it.
     pub number: Option<f64>,
 }
 
@@ -120,8 +120,8 @@ impl SqlOptions {
 
 #[napi]
 impl Engine {
-    /// The tables that a statement reads, each once, always in the same order. `body`: JSON
-    /// `{query, parameters, limit}`.
+    /// The tables that a statement reads, without duplicates, in a deterministic order. `body`: JSON `{query,
+    /// parameters, limit}`.
     #[napi(ts_return_type = "Promise<Array<SqlTable>>")]
     pub fn sql_tables<'env>(
         &self,
@@ -146,7 +146,7 @@ impl Engine {
         })
     }
 
-    /// Runs a statement. `body`: as for `sqlTables`. Its answer has no version.
+    /// Runs a statement. `body`: as for `sqlTables`. The result has no version.
     #[napi(ts_return_type = "Promise<QueryAnswer>")]
     pub fn sql<'env>(
         &self,

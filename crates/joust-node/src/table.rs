@@ -1,4 +1,4 @@
-//! A table's writes and facts. Queries and indexes have files of their own.
+//! Writes and descriptions of a table. Queries and indexes are in other files.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -11,21 +11,21 @@ use napi_derive::napi;
 use crate::promise::{promise, promise_of};
 use crate::upload::{Upload, reader};
 
-/// A table's address and what can be done there.
+/// A table's address and its operations.
 #[napi]
 pub struct Table {
     pub(crate) inner: joust_core::Table,
 }
 
-/// Which state of a table to read.
+/// The state of a table to read.
 #[napi(object)]
 #[derive(Default)]
 pub struct ReadOptions {
     /// A version; the newest when absent.
     pub version: Option<f64>,
-    /// Do not answer from anything learnt before this time (ms since the epoch).
+    /// Only use a state that was checked after this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
-    /// Do not answer from an older version than this, if there is one as new.
+    /// Do not answer from an older version, if this one exists.
     pub min_version: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ pub struct CountOptions {
 }
 
 impl CountOptions {
-    /// All rows of the newest version are wanted, however it is known.
+    /// Whether these options select all rows of the newest version, without a freshness bound.
     fn is_plain(&self) -> bool {
         self.predicate.is_none()
             && self.version.is_none()
@@ -52,7 +52,7 @@ impl CountOptions {
 #[napi(object)]
 pub struct WriteResult {
     pub version: f64,
-    /// Rows the upload held.
+    /// Rows of the upload.
     pub num_rows: f64,
 }
 
@@ -62,12 +62,11 @@ pub struct DeleteResult {
     pub num_deleted_rows: f64,
 }
 
-/// What a version of a table looks like.
+/// The description of a version.
 #[napi(object)]
 pub struct TableDescription {
     pub version: f64,
-    /// Equal stamps, equal descriptions; unique in this process. 0 for versions that are not the
-    /// newest.
+    /// Equal stamps mean equal descriptions; unique within this process. 0 for versions that are not the newest.
     pub stamp: f64,
     /// JSON text with the namespace interface's type names (`float32`, `utf8`).
     pub schema: String,
@@ -82,7 +81,7 @@ pub struct TableDescription {
 
 #[napi(object)]
 pub struct TableStats {
-    /// Bytes of the data files that the newest version refers to.
+    /// Bytes of the data files that the newest version references.
     pub total_bytes: f64,
     /// Live rows.
     pub num_rows: f64,
@@ -113,8 +112,7 @@ impl Table {
 
 #[napi]
 impl Table {
-    /// The stamp of the newest version, when that is known without waiting for storage; else null:
-    /// only `describe` can tell.
+    /// The stamp of the newest version, if it is known without a storage access; else null: call `describe`.
     #[napi]
     pub fn peek(&self) -> Option<f64> {
         self.inner.peek().map(|stamp| stamp as f64)
@@ -135,8 +133,8 @@ impl Table {
         )
     }
 
-    /// Writes a new table. `overwrite` replaces schema and rows of an existing one in one commit;
-    /// without, an existing one is an error (code 5).
+    /// Creates a table. `overwrite` replaces schema and rows of an existing one in one commit; without, an existing one
+    /// is an error (code 5).
     #[napi(ts_return_type = "Promise<WriteResult>")]
     pub fn create<'env>(
         &self,
@@ -207,7 +205,7 @@ impl Table {
         )
     }
 
-    /// Live rows, or those for which a predicate is true: at once when the manifest knows.
+    /// Live rows, or those for which a predicate is true. Returns a number if the manifest has it.
     #[napi(ts_return_type = "number | Promise<number>")]
     pub fn count_rows<'env>(
         &self,
@@ -244,7 +242,7 @@ impl Table {
     }
 }
 
-/// A version from a JavaScript number. What is no version becomes one that no table has.
+/// Converts a JavaScript number to a version. An invalid one becomes a version that no table has.
 pub fn version_number(number: f64) -> u64 {
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     if number.fract() == 0.0 && (0.0..=LARGEST).contains(&number) {
@@ -254,12 +252,12 @@ pub fn version_number(number: f64) -> u64 {
     }
 }
 
-/// A duration from milliseconds; zero when there is none such.
+/// Converts milliseconds to a duration; zero if invalid.
 pub fn millis(number: f64) -> Duration {
     Duration::try_from_secs_f64(number / 1000.0).unwrap_or_default()
 }
 
-/// A time from milliseconds since the epoch.
+/// Converts milliseconds since the epoch to a time.
 pub fn time(number: f64) -> SystemTime {
     SystemTime::UNIX_EPOCH
         .checked_add(millis(number))

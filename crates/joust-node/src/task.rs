@@ -1,19 +1,19 @@
-//! Work that can be cancelled.
+//! Cancellable work.
 
 use std::future::Future;
 use std::time::Duration;
 
-use joust_core::{Result, Work};
+use joust_core::{Result, WorkContext};
 use napi_derive::napi;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::promise::cancelled;
 
-/// How often cancelled work that is committing is asked whether it still is.
+/// Interval of the checks whether cancelled work is still committing.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A handle on work that can be cancelled. Give it to the call that does the work.
+/// A handle for cancellation. Pass it to the call that does the work.
 #[napi]
 pub struct Task {
     cancelled: watch::Sender<bool>,
@@ -29,7 +29,7 @@ impl Task {
         }
     }
 
-    /// Stops the work; harmless when it has ended.
+    /// Cancels the work; no effect after it has ended.
     #[napi]
     pub fn cancel(&self) {
         self.cancelled.send_replace(true);
@@ -37,10 +37,10 @@ impl Task {
 }
 
 impl Task {
-    /// As `guard`, but work that is committing is waited for.
+    /// As `guard`, but waits for work that is committing.
     pub fn guard_work<T, W: Future<Output = Result<T>>>(
         &self,
-        watched: &Work,
+        watched: &WorkContext,
         work: W,
     ) -> impl Future<Output = Result<T>> + use<T, W> {
         let mut signal = self.cancelled.subscribe();
@@ -60,7 +60,7 @@ impl Task {
         }
     }
 
-    /// The same work, dropped as soon as the task is cancelled.
+    /// The same work, which a cancellation of the task drops.
     pub fn guard<T, W: Future<Output = Result<T>>>(
         &self,
         work: W,

@@ -1,4 +1,4 @@
-//! A request body on its way into the engine.
+//! A request body, streamed into the engine.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ use napi_derive::napi;
 use crate::engine::Engine;
 use crate::promise::promise;
 
-/// An Arrow IPC stream on its way in.
+/// An Arrow IPC stream, on the writing side.
 #[napi]
 pub struct Upload {
     sender: joust_core::Upload,
@@ -21,7 +21,7 @@ pub struct Upload {
 
 #[napi]
 impl Upload {
-    /// Takes its memory from `engine`.
+    /// Reserves its memory from `engine`.
     #[napi(constructor)]
     pub fn new(engine: &Engine) -> Self {
         let (sender, reader) = engine.inner.upload();
@@ -31,13 +31,13 @@ impl Upload {
         }
     }
 
-    /// Copies the chunk into the engine; false: stop until it has `drained`.
+    /// Copies the chunk into the engine; false: stop until `drained` resolves.
     #[napi]
     pub fn push(&self, chunk: &[u8]) -> bool {
         self.sender.push(chunk)
     }
 
-    /// Waits until more may be pushed, also when nobody reads any more.
+    /// Waits until more may be pushed, or until the reader is dropped.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn drained<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
         let drained = self.sender.drained().map(Ok);
@@ -50,14 +50,14 @@ impl Upload {
         self.sender.finish();
     }
 
-    /// The client went away: the write that reads this upload fails and leaves nothing.
+    /// The client disconnected: the write that reads this upload fails and leaves nothing.
     #[napi]
     pub fn abort(&self) {
         self.sender.abort();
         self.discard();
     }
 
-    /// Nobody will read this upload: what is pushed from now on is dropped.
+    /// The upload has no reader: later chunks are dropped.
     #[napi]
     pub fn discard(&self) {
         drop(self.reader());
@@ -65,13 +65,13 @@ impl Upload {
 }
 
 impl Upload {
-    /// The reading end, for the one write that uses it.
+    /// The reading side, for the single write that uses it.
     fn reader(&self) -> Option<UploadReader> {
         self.reader.lock().ok()?.take()
     }
 }
 
-/// What a write of `table` reads: an upload, or the stream where it is here in full.
+/// The input of a write of `table`: an upload, or the stream of a complete body.
 pub fn reader(table: &Table, body: Either<&[u8], &Upload>) -> Result<UploadReader> {
     match body {
         Either::A(bytes) => Ok(table.tables().whole_upload(bytes)),

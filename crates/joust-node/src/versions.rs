@@ -1,18 +1,18 @@
-//! Which engine this is.
+//! The versions of this engine.
 
 // Only Node calls it.
 #![cfg_attr(test, allow(dead_code))]
 
 use napi_derive::napi;
 
-/// What the addon is made of.
+/// The components of the addon.
 #[napi(object)]
 pub struct Versions {
     /// Version of joust that the addon was compiled from.
     pub engine: String,
-    /// Version of lance in it.
+    /// Its version of lance.
     pub lance: String,
-    /// Cloud stores in it: `aws`, `azure`, `gcp`.
+    /// Its cloud stores: `aws`, `azure`, `gcp`.
     pub stores: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use joust_core::jobs::view_refresh;
-use joust_core::{Result, Work};
+use joust_core::{Result, WorkContext};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
 use napi_derive::napi;
@@ -14,12 +14,12 @@ use crate::promise::promise;
 use crate::table::{Table, version_number};
 use crate::task::Task;
 
-/// A table that a view's query names.
+/// A table in a view's query.
 #[napi(object)]
 pub struct ViewSource {
-    /// The name as the query has it, in parts.
+    /// The name in the query, in parts.
     pub name: Vec<String>,
-    /// The identifier it stands for.
+    /// The identifier of the table.
     pub table: Vec<String>,
     pub location: String,
     pub storage_options: HashMap<String, String>,
@@ -30,23 +30,23 @@ pub struct ViewSource {
 /// A view to create.
 #[napi(object)]
 pub struct NewView {
-    /// One SELECT.
+    /// One SELECT statement.
     pub sql: String,
     pub sources: Vec<ViewSource>,
-    /// An Arrow IPC message or stream with the schema the view is to have; the query's own when absent.
+    /// An Arrow IPC message or stream with the schema of the view; the schema of the query when absent.
     pub schema: Option<Buffer>,
 }
 
 /// A table name in a view's query.
 #[napi(object)]
 pub struct NamedTable {
-    /// As the query has it, in parts.
+    /// The name in the query, in parts.
     pub name: Vec<String>,
-    /// The identifier it stands for.
+    /// The identifier of the table.
     pub table: Vec<String>,
 }
 
-/// What a view is made of.
+/// The definition of a view.
 #[napi(object)]
 pub struct ViewDefinition {
     pub sql: String,
@@ -57,18 +57,18 @@ pub struct ViewDefinition {
 #[napi(object)]
 pub struct RefreshOptions {
     pub sources: Vec<ViewSource>,
-    /// Rows of a fragment of the view, at most.
+    /// The most rows of a fragment of the view.
     pub max_rows_per_fragment: Option<f64>,
-    /// Parts of the query that run at the same time.
+    /// Partitions of the query that run concurrently.
     pub concurrency: Option<f64>,
 }
 
-/// A refresh that is done.
+/// A finished refresh.
 #[napi(object)]
 pub struct RefreshResult {
     pub version: f64,
     pub rows_written: f64,
-    /// The version that was read of each source, in the order of the options.
+    /// The version of each source that was read, in the order of the options.
     pub source_versions: Vec<f64>,
 }
 
@@ -103,7 +103,7 @@ impl RefreshOptions {
 
 #[napi]
 impl Engine {
-    /// The names of the tables that a view's query reads, each in parts, as the query has them.
+    /// The names of the tables in a view's query, each in parts, as written.
     #[napi(ts_return_type = "Promise<Array<Array<string>>>")]
     pub fn view_tables<'env>(
         &self,
@@ -118,7 +118,7 @@ impl Engine {
 
 #[napi]
 impl Table {
-    /// Creates a materialized view without rows; the version that this made.
+    /// Creates a materialized view without rows; returns the version.
     #[napi(ts_return_type = "Promise<number>")]
     pub fn create_view<'env>(
         &self,
@@ -135,7 +135,7 @@ impl Table {
         promise(env, work, |version| version as f64)
     }
 
-    /// What the view at this address is made of; code 19 when it is none.
+    /// The definition of the view at this address; code 19 if it is not a view.
     #[napi(ts_return_type = "Promise<ViewDefinition>")]
     pub fn view<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ViewDefinition>> {
         let table = self.inner.clone();
@@ -152,7 +152,7 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, RefreshResult>> {
-        let work = Work::new(reporter(on_progress)?);
+        let work = WorkContext::new(reporter(on_progress)?);
         let watched = work.clone();
         let table = self.inner.clone();
         let doing = async move { table.refresh_view(&options.into_core()?, &work).await };

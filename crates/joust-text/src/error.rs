@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of this crate.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug)]
 pub enum Error {
-    /// The client's parameters or query; the message says what was wrong and what would be right.
+    /// Invalid parameters or an invalid query of the client. The message states what is wrong and what is valid.
     Invalid(String),
-    /// Nobody waits for the answer any more.
+    /// The caller cancelled the search.
     Interrupted,
     /// An index that can't be read or written.
     Index(tantivy::TantivyError),

@@ -1,18 +1,18 @@
-//! Full-text search over rows of a table, on tantivy.
+//! Full-text search over the rows of a table, based on tantivy.
 //!
-//! This crate knows texts, row ids and scores; it knows nothing of tables, versions or storage. Its
-//! parts, in the order in which a text meets them:
+//! This crate handles texts, row ids and scores. It does not know tables, versions or storage. Its modules, in the
+//! order in which a text passes through them:
 //!
-//! - [`analysis`]: how a text becomes terms;
+//! - [`analysis`]: turns a text into terms;
 //! - [`segment`]: an immutable index of some rows, on disk or in memory;
-//! - [`view`]: the segments that make up one column at one moment, with the rows that are visible;
-//! - [`query`]: what a client asks, in any wire form;
-//! - [`search`]: the best rows of a view for a query;
-//! - [`highlight`]: the passages of a text that a query found.
+//! - [`view`]: the segments of one column at one version, with the visible rows;
+//! - [`query`]: the query of a client, decoded from any wire format;
+//! - [`search`]: the top rows of a view for a query;
+//! - [`highlight`]: the passages of a text that matched a query.
 //!
-//! A score is BM25 (k1 = 1.2, b = 0.75) over the rows that are visible in the view, and nothing else:
-//! rows that were deleted and are still in a segment count for nothing, and how rows are spread over
-//! segments makes no difference. The length of a text is kept in one byte, as Lucene does.
+//! The score is BM25 (k1 = 1.2, b = 0.75) over the rows that are visible in the view. Deleted rows that are still in a
+//! segment do not influence it, and neither does the distribution of rows over segments. As in Lucene, one byte stores
+//! the length of a text.
 
 pub mod analysis;
 mod error;

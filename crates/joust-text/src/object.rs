@@ -1,4 +1,4 @@
-//! JSON objects, and nothing else in their place.
+//! Strict JSON objects.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use std::ops::Deref;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
-/// A JSON object: serde by itself takes an array of a struct's members, in their order, as well.
+/// A JSON object. Without it, serde also accepts an array of a struct's members in their order.
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! One column at one moment: its segments, and which of their rows are visible.
+//! One column at one version: its segments and their visible rows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use crate::analysis::{Analysis, Analyzer};
 use crate::error::Result;
 use crate::segment::Segment;
 
-/// Frequencies that a part remembers.
+/// Term frequencies that a part caches.
 const REMEMBERED: usize = 16_384;
 
 /// Some documents of a segment.
 #[derive(Debug, Clone)]
 pub enum Documents {
     All(u32),
-    /// One bit each, and how many are set.
+    /// A bit for each document, and the number of set bits.
     Some(Arc<[u64]>, u32),
 }
 
@@ -56,18 +56,18 @@ impl Documents {
     }
 }
 
-/// A segment and its visible documents. Made once for a version of the table and then shared.
+/// A segment and its visible documents. Built once for a version of the table and then shared.
 pub struct Part {
     segment: Arc<Segment>,
     visible: Documents,
     tokens: u64,
-    /// How much a score may exceed the bound that the segment has for it; depends on the view.
+    /// How much a score may exceed the bound of the segment; depends on the view.
     mean_length_of_bounds: f32,
     frequencies: Mutex<HashMap<Vec<u8>, u32>>,
 }
 
 impl Part {
-    /// `visible` tells it of a row id.
+    /// `visible` returns whether a row id is visible.
     pub fn new(segment: Arc<Segment>, visible: impl Fn(u64) -> bool) -> Result<Self> {
         let visible = Documents::select(&segment, |document| visible(segment.row(document)));
         Self::with(segment, visible)
@@ -101,7 +101,7 @@ impl Part {
         &self.visible
     }
 
-    /// Visible documents that have the term.
+    /// Visible documents that contain the term.
     pub(crate) fn frequency(&self, term: &Term) -> Result<u32> {
         let index = self.segment.reader().inverted_index(term.field())?;
         let Some(info) = index.get_term_info(term)? else {
@@ -151,7 +151,7 @@ pub struct View {
     tokens: u64,
 }
 
-/// The rows that a filter leaves of a view.
+/// The rows of a view that pass a filter.
 #[derive(Debug, Clone)]
 pub struct Restriction(Vec<Documents>);
 
@@ -182,12 +182,12 @@ impl View {
         &self.parts
     }
 
-    /// Visible rows that have a text.
+    /// Visible rows with a text.
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Keeps only rows of which `wanted` is true.
+    /// The rows for which `wanted` is true.
     pub fn restrict(&self, wanted: impl Fn(u64) -> bool) -> Restriction {
         let restricted = self.parts.iter().map(|part| {
             Documents::select(&part.segment, |document| {
@@ -197,7 +197,7 @@ impl View {
         Restriction(restricted.collect())
     }
 
-    /// The documents of each part that may be found, with the part's number.
+    /// The documents of each part that may match, with the number of the part.
     pub(crate) fn searched<'a>(
         &'a self,
         restriction: Option<&'a Restriction>,
@@ -208,14 +208,14 @@ impl View {
         })
     }
 
-    /// The field of the text, the same in all parts. `None` when there is nothing to search.
+    /// The text field, the same in all parts. `None` if there are no parts.
     pub(crate) fn text(&self) -> Option<Field> {
         self.parts.first().map(|part| part.segment.text())
     }
 
-    /// How many times a score may exceed a part's bound for it. A part keeps with each block of a
-    /// posting list the document that scores best under the part's own mean length; under the view's,
-    /// another may.
+    /// The factor by which a score may exceed the bound of a part. For each block of a posting list, a part stores the
+    /// document with the best score under the part's mean length. Under the mean length of the view, another document
+    /// may score better.
     pub(crate) fn slack(&self, part: &Part) -> f32 {
         let (own, whole) = (part.mean_length_of_bounds, self.mean_length());
         match own > 0.0 && whole > 0.0 {
@@ -228,7 +228,7 @@ impl View {
         self.tokens as f32 / self.documents as f32
     }
 
-    /// Documents that have the term, seen or not.
+    /// Documents that contain the term, visible or not.
     pub(crate) fn entries(&self, term: &Term) -> Result<u64> {
         let mut sum = 0;
         for part in &self.parts {
@@ -238,7 +238,7 @@ impl View {
         Ok(sum)
     }
 
-    /// Visible rows that have the term.
+    /// Visible rows that contain the term.
     pub(crate) fn frequency(&self, term: &Term) -> Result<u64> {
         let mut sum = 0;
         for part in &self.parts {

@@ -75,7 +75,7 @@ fn query() -> impl Strategy<Value = Query> {
     leaf().prop_recursive(3, 12, 3, |inner| {
         let some = |least| prop::collection::vec(inner.clone(), least..3);
         prop_oneof![
-            some(1).prop_map(Query::Best),
+            some(1).prop_map(Query::DisjunctionMax),
             (some(0), some(0), some(0)).prop_filter_map(
                 "a boolean query needs what can be found",
                 |(must, should, must_not)| {

@@ -1,6 +1,6 @@
 /**
  * Text queries, in the forms of the namespace specification and of LanceDB SDKs. The engine decodes them
- * (`crates/joust-text/src/query/form.rs`); a test compares this schema with the engine.
+ * (`crates/joust-text/src/query/wire_format.rs`); a test compares this schema with the engine.
  */
 import { type TSchema, Type } from "@sinclair/typebox";
 

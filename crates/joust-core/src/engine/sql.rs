@@ -9,7 +9,7 @@ use crate::sql::{self, Information, Listed, Listing, Opener, Output, Resources};
 use crate::storage::StorageOptions;
 use crate::table::ReadOptions;
 
-/// What a name in a statement stands for.
+/// The resolution of a name in a statement.
 pub enum SqlSource {
     Table {
         location: String,
@@ -23,8 +23,8 @@ pub enum SqlSource {
 }
 
 impl Engine {
-    /// Runs a statement. `body` is the JSON `{query, parameters, limit}`; `sources` are what the names of
-    /// [`sql::tables`] stand for, in that order; `listing` is what `information_schema` shows.
+    /// Runs a statement. `body` is the JSON `{query, parameters, limit}`; `sources` resolve the names of
+    /// [`sql::tables`], in that order; `listing` is the content of `information_schema`.
     pub async fn sql(
         &self,
         body: &[u8],

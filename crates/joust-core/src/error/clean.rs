@@ -1,17 +1,17 @@
-//! Lance's, DataFusion's and Arrow's messages are written for their developers: with source positions,
-//! names of variants, statements and dumps. What a client can use of them is one short sentence.
+//! Messages of Lance, DataFusion and Arrow are written for their developers: with source positions, variant names,
+//! statements and dumps. Clients get one short sentence of them.
 
 /// A message without source positions (`, /x/y.rs:1:2`) and without the prefixes that name an
 /// error's variant.
 pub(super) fn clean(message: &str) -> String {
     let text = without_positions(message.trim());
-    // A dump is laid out over lines, or is not.
+    // A dump may span several lines.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut text = without_statement(&text).to_string();
     for prefix in PREFIXES {
         text = text.replace(prefix, "");
     }
-    // DataFusion asks its users to file a bug; ours should not.
+    // DataFusion asks its users to file a bug; joust's users should not do so.
     let text = without_dump(&text)
         .split(" This issue was likely caused by")
         .next();
@@ -22,7 +22,7 @@ pub(super) fn clean(message: &str) -> String {
     }
 }
 
-/// What names an error's variant, which each layer of the engine puts before its own text.
+/// Names of error variants, which each layer of the engine prepends to its text.
 const PREFIXES: &[&str] = &[
     "Error applying filter expression to batch: ",
     "LanceError(Arrow): ",
@@ -47,9 +47,9 @@ const PREFIXES: &[&str] = &[
     "Internal error: ",
 ];
 
-/// Source positions end what one layer of the engine has said: `…, /x/y.rs:12:34`.
+/// Source positions end the text of one layer of the engine: `…, /x/y.rs:12:34`.
 fn without_positions(text: &str) -> String {
-    // More than this is a client's own text come back.
+    // A longer text repeats the client's input.
     const MOST: usize = 4_000;
     let end = text
         .char_indices()
@@ -76,7 +76,7 @@ fn without_positions(text: &str) -> String {
     kept
 }
 
-/// A line of bounded length: a client may have put anything into its expression.
+/// Truncates a line, which may contain any client input.
 fn shorten(text: &str) -> String {
     const MOST: usize = 500;
     let mut line = text.to_string();
@@ -87,7 +87,7 @@ fn shorten(text: &str) -> String {
     line
 }
 
-/// What the parser found, without the statement that Lance made to have something to parse.
+/// The parser's message, without the statement that Lance built for parsing.
 fn without_statement(text: &str) -> &str {
     match text.split_once("(sql parser error: ") {
         Some((_, found)) => found.strip_suffix(')').unwrap_or(found),

@@ -1,12 +1,12 @@
-//! What a failing file system means to a client.
+//! Errors of a failing file system.
 
 use std::error::Error as StdError;
 use std::io;
 
 use super::Code;
 
-/// The code and message of a failure whose cause is a storage that is full, read-only or broken.
-/// Nothing of the client's is wrong: the same request succeeds once the storage is mended.
+/// The code and message of a failure because the storage is full, read-only or failing. The request is valid: it
+/// succeeds once the storage is repaired.
 pub(super) fn failure(error: &(dyn StdError + 'static)) -> Option<(Code, String)> {
     let message = match condition(error)? {
         Condition::Full => "the storage is full; send the request again when there is space",
@@ -24,7 +24,7 @@ enum Condition {
     Broken,
 }
 
-/// Walks down to the system's own error. Some layers keep only its text.
+/// Searches the source chain for the system's error. Some layers only keep its text.
 fn condition(error: &(dyn StdError + 'static)) -> Option<Condition> {
     let here = match error.downcast_ref::<io::Error>() {
         Some(error) => of_number(error.raw_os_error()),
@@ -53,7 +53,7 @@ fn of_number(number: Option<i32>) -> Option<Condition> {
     }
 }
 
-/// The number in `… (os error 28)`, as Rust words the system's errors.
+/// The number in `… (os error 28)`, Rust's format of system errors.
 fn number_in(text: &str) -> Option<i32> {
     let (_, rest) = text.rsplit_once("(os error ")?;
     rest.split_once(')')?.0.parse().ok()

@@ -1,14 +1,14 @@
-//! Commits of which nobody knows whether they took place.
+//! Commits with an unknown outcome.
 
 use std::error::Error as StdError;
 
 use super::{Code, storage};
 
-/// The code and message of a failure after which a version may be there or not.
+/// The code and message of a failure after which the version may exist or not.
 pub(super) fn outcome(error: &(dyn StdError + 'static)) -> Option<(Code, String)> {
     let error = error.downcast_ref::<lance::Error>()?;
     let (code, cause) = match error.find_root() {
-        // Nothing else of Lance's gives up by itself.
+        // Only commits have a timeout in Lance.
         lance::Error::Timeout { .. } => (
             Code::ServiceUnavailable,
             "the storage did not answer in time",

@@ -1,4 +1,4 @@
-//! What a branch has that the main branch does not, and the other way round.
+//! Compares a branch with the main branch.
 
 use std::collections::HashMap;
 
@@ -16,18 +16,18 @@ use crate::error::{Code, Error, Result};
 use crate::names::short;
 use crate::table::{ReadOptions, Table};
 
-/// A column as a comparison shows it.
+/// A column in a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnFacts {
     pub name: String,
     /// Lance's logical name of the type.
     pub data_type: String,
     pub nullable: bool,
-    /// Its values lie beside the rows: scans give descriptors of them.
+    /// Its values are beside the rows: scans return descriptors of them.
     pub is_blob: bool,
 }
 
-/// The rows of both, by what happened to them since the branch began.
+/// Rows of both branches, by changes since the branch began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowDifference {
     /// In both, and updated in neither.
@@ -49,8 +49,8 @@ pub struct Difference {
     pub branch_version: u64,
     pub rows_on_main: u64,
     pub rows_on_branch: u64,
-    /// `None` where rows can't be told apart: the table has no stable row ids, or the version at which
-    /// the branch began is gone, or it began on another branch.
+    /// `None` if rows cannot be matched: the table has no stable row ids, or the version at which the branch began is
+    /// removed, or it began on another branch.
     pub rows: Option<RowDifference>,
     pub added_columns: Vec<ColumnFacts>,
     pub removed_columns: Vec<ColumnFacts>,
@@ -132,7 +132,7 @@ fn without(indices: &[IndexDescription], others: &[IndexDescription]) -> Vec<Ind
         .collect()
 }
 
-/// Row ids below the first that was free when the branch began mean the same row on both sides.
+/// Row ids below the next free one at the start of the branch identify the same row on both sides.
 async fn rows(main: &Dataset, branch: &Dataset, began: u64) -> Result<Option<RowDifference>> {
     if !main.manifest().uses_stable_row_ids() {
         return Ok(None);
@@ -153,8 +153,8 @@ async fn rows(main: &Dataset, branch: &Dataset, began: u64) -> Result<Option<Row
     }))
 }
 
-/// The rows of `origin` whose values are as they were. A new column counts as an update of every row for
-/// Lance, but leaves the files that are there in their fragments.
+/// The rows of `origin` with unchanged values. For Lance a new column is an update of every row, but it keeps the
+/// existing files of the fragments.
 async fn unchanged(dataset: &Dataset, origin: &Dataset) -> Result<RoaringTreemap> {
     let old = format!("{ROW_ID} < {}", origin.manifest().next_row_id);
     let began = origin.version_id();

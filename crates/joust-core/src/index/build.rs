@@ -20,7 +20,7 @@ use crate::table::Table;
 use crate::text;
 use crate::work::{OnProgress, Progress};
 
-/// An index that could be built.
+/// A validated index definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub name: String,
@@ -30,8 +30,8 @@ pub struct Planned {
 }
 
 impl Table {
-    /// Checks a create-index request (its JSON) without building anything: the column, its type,
-    /// the parameters and the name.
+    /// Validates a create-index request (its JSON) without building anything: the column, its type, the parameters and
+    /// the name.
     pub async fn plan_index(&self, spec: &str) -> Result<Planned> {
         let spec = Spec::decode(spec)?;
         let dataset = self.newest().await?;
@@ -48,12 +48,12 @@ impl Table {
         })
     }
 
-    /// Builds an index and commits it. Dropping the future stops the build; when that happens during
-    /// the commit, the index may be there all the same, which a later [attempt](Self::once) finds.
+    /// Builds an index and commits it. Dropping the future cancels the build. If that happens during the commit, the
+    /// index may exist nevertheless, which a later [attempt](Self::once) detects.
     pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
         match self.earlier().await {
             Ok(None) => {}
-            // What an earlier attempt did can't be told any more: the name says whether it is there.
+            // The outcome of an earlier attempt can no longer be determined: the name shows whether the index exists.
             Err(error) if error.code() == Code::ConcurrentModification => {}
             found => return found.map(drop),
         }
@@ -94,7 +94,7 @@ impl Table {
         Ok(())
     }
 
-    /// Removes an index; the version that this made.
+    /// Removes an index; returns the new version.
     pub async fn drop_index(&self, name: &str) -> Result<u64> {
         let (mut dataset, _version) = self.copy_of_newest().await?;
         dataset.drop_index(name).await.map_err(|error| {
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// Bytes of the vectors that an index learns from; 0 for other kinds.
+/// Bytes of the vectors for training; 0 for other kinds.
 fn training(dataset: &Dataset, spec: &Spec, target: &Resolved) -> usize {
     /// Vectors that Lance samples for each partition, and for the codes of a quantizer.
     const SAMPLE: usize = 256;
@@ -147,7 +147,7 @@ async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
             "on another column; choose another name",
         ));
     }
-    // Lance does not know joust's own index and can't replace it by one of another kind.
+    // Lance does not know joust's index and cannot replace it by one of another kind.
     let is_text = |index: &IndexMetadata| {
         let details = index.index_details.as_ref();
         details.is_some_and(|details| details.type_url == text::TYPE_URL)
@@ -165,9 +165,8 @@ fn taken(name: &str, advice: &str) -> Error {
     )
 }
 
-/// Refuses a vector index that has too few vectors to learn from: Lance would store an index that
-/// covers nothing, and a client that waits for it would wait for ever. An empty table may have one, which
-/// is trained when rows arrive.
+/// Rejects a vector index without enough vectors for training: Lance would store an index that covers nothing, and a
+/// client that waits for it would wait forever. An empty table may have one, which is trained when rows arrive.
 async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result<()> {
     if !target.kind.is_vector() {
         return Ok(());
@@ -200,7 +199,7 @@ async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result
     Ok(())
 }
 
-/// The rows that have a vector, counted up to `most`.
+/// The number of rows with a vector, up to `most`.
 async fn vectors(dataset: &Dataset, column: &str, most: usize) -> Result<usize> {
     let names = parse_field_path(column)?;
     let quoted = names

@@ -1,4 +1,4 @@
-//! The kinds of index and the names they have in the interfaces.
+//! The kinds of index and their names in the interfaces.
 
 use crate::error::{Error, Result};
 
@@ -74,7 +74,7 @@ impl Kind {
             .map_or("Unknown", |(_, name)| name)
     }
 
-    /// The kind as LanceDB's messages and listings write it: `LabelList`, `IvfPq`, `FTS`.
+    /// The kind in LanceDB's notation of messages and listings: `LabelList`, `IvfPq`, `FTS`.
     pub fn title(self) -> String {
         match self {
             Inverted | Text => Text.name().to_string(),
@@ -91,8 +91,7 @@ impl Kind {
     }
 }
 
-/// The interface's name for an index type as Lance spells it; `Unknown` for types that are not for
-/// users.
+/// The interface's name for Lance's name of an index type; `Unknown` for internal types.
 pub fn public_name(lance: &str) -> &'static str {
     Kind::parse(lance).map_or("Unknown", Kind::name)
 }

@@ -1,4 +1,4 @@
-//! The indexes a table has.
+//! The indexes of a table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::error::Result;
 use crate::table::{ReadOptions, Table, live_rows};
 use crate::text;
 
-/// An index as a listing shows it.
+/// An index in a listing.
 #[derive(Debug, Clone)]
 pub struct IndexDescription {
     pub name: String,
     pub uuid: String,
     /// Canonical field paths.
     pub columns: Vec<String>,
-    /// The interface's name of its kind; `Unknown` for what is not for users.
+    /// The interface's name of its kind; `Unknown` for internal kinds.
     pub index_type: String,
     pub type_url: Option<String>,
     /// Live rows of the fragments that the index covers.
@@ -36,7 +36,7 @@ pub struct IndexDescription {
     pub details: Option<String>,
 }
 
-/// How much of a table an index covers.
+/// The coverage of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexStats {
     pub index_type: String,
@@ -62,7 +62,7 @@ impl Table {
         Ok(found)
     }
 
-    /// joust's own text indexes, which Lance passes over.
+    /// joust's text indexes, which Lance ignores.
     async fn text_indices(&self, dataset: &Dataset) -> Result<Vec<IndexDescription>> {
         let entries = text::entries(dataset, self.caches()?.text()).await?;
         let mut by_name: BTreeMap<&str, Vec<&text::Entry>> = BTreeMap::new();
@@ -171,7 +171,7 @@ async fn describe_text(
     })
 }
 
-/// What a text index was built with, as JSON: the names are those of a request to build one.
+/// The parameters of a text index as JSON, with the names of a create-index request.
 fn text_details(analysis: &Analysis) -> Option<String> {
     let mut details = serde_json::to_value(analysis).ok()?;
     details["block_size"] = text::BLOCK_SIZE.into();
@@ -192,7 +192,7 @@ async fn count(dataset: &Dataset, covered: &RoaringBitmap) -> Result<(u64, u64)>
     Ok((inside, outside))
 }
 
-/// The distance that a vector index was built for, from its details.
+/// The distance type of a vector index, from its details.
 fn distance_type(details: &str) -> Option<String> {
     let details: serde_json::Value = serde_json::from_str(details).ok()?;
     ["metric_type", "distance_type", "metric"]

@@ -1,5 +1,4 @@
-//! Vector, scalar and full-text indexes: what is asked for ([`spec`]), how it is built
-//! ([`build`]), and what a table has ([`list`]).
+//! Vector, scalar and full-text indexes: the request ([`spec`]), the build ([`build`]), and the listing ([`list`]).
 
 mod branch_difference;
 mod build;

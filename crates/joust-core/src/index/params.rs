@@ -1,4 +1,4 @@
-//! From a spec to Lance's build parameters.
+//! Converts a spec to Lance's build parameters.
 
 use arrow::datatypes::DataType;
 use lance::index::vector::VectorIndexParams;
@@ -46,7 +46,7 @@ pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dy
 fn vector(spec: &Spec, target: &Resolved) -> Result<VectorIndexParams> {
     let (element, dimension) = vector_element(&target.data_type)
         .ok_or_else(|| Error::invalid(format!("`{}` holds no vectors", target.column)))?;
-    // Lance builds such an index, and then finds that vectors and centroids have different types.
+    // Lance builds such an index, and then fails because vectors and centroids have different types.
     if element == DataType::Int8 {
         return Err(Error::invalid(format!(
             "column `{}` holds vectors of 8-bit integers, which can be searched only without an index; \
@@ -167,8 +167,8 @@ fn pq(spec: &Spec, dimension: usize) -> Result<PQBuildParams> {
     Ok(pq)
 }
 
-/// The LanceDB rule: a byte for 16 numbers where that divides, else for 8, else one. An index with codes
-/// of 4 bits takes the next greater number that is even.
+/// The LanceDB rule: one byte per 16 dimensions if divisible, else per 8, else one byte. An index with 4-bit codes
+/// takes the next even number.
 fn sub_vectors(dimension: usize) -> usize {
     match dimension {
         dimension if dimension.is_multiple_of(16) => dimension / 16,
@@ -258,21 +258,21 @@ fn text(spec: &Spec) -> Result<InvertedIndexParams> {
     set("prefix_only", json!(text.prefix_only));
     set("block_size", json!(spec.block_size));
     if let Some(limit) = text.max_token_length {
-        // Lance takes null for no limit.
+        // For Lance, null means no limit.
         params.insert("max_token_length".into(), json!(limit));
     }
     let unusable =
         |error: String| Error::invalid(format!("the full-text parameters can't be used: {error}"));
     let params: InvertedIndexParams = serde_json::from_value(Value::Object(params))
         .map_err(|error| unusable(error.to_string()))?;
-    // A tokenizer that can't be made would fail the build.
+    // An invalid tokenizer would fail the build.
     params
         .build()
         .map_err(|error| unusable(Error::of_input(error).to_string()))?;
     Ok(params)
 }
 
-/// Languages are spelled `English`.
+/// Languages are written as `English`.
 fn title_case(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| {

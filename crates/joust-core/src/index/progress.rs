@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::work::{OnProgress, Progress};
 
-/// Passes Lance's progress on.
+/// Forwards Lance's progress.
 pub(crate) struct Reporter {
     on_progress: OnProgress,
     now: Mutex<Progress>,

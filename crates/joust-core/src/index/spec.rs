@@ -1,4 +1,4 @@
-//! What a client asks for when it creates an index.
+//! The create-index request of a client.
 
 use arrow::datatypes::DataType;
 use joust_text::analysis::Params;
@@ -11,8 +11,8 @@ use crate::error::{Code, Error, Result};
 use crate::schema::columns::unknown_column;
 use crate::text::{self, TextColumn};
 
-/// The body of a create-index request. The LanceDB SDKs say `metric_type` where the namespace
-/// interface says `distance_type`.
+/// The body of a create-index request. The LanceDB SDKs use `metric_type` for `distance_type` of the namespace
+/// interface.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Spec {
     pub column: String,
@@ -21,7 +21,7 @@ pub struct Spec {
     pub name: Option<String>,
     #[serde(default, alias = "metric_type")]
     pub distance_type: Option<String>,
-    /// An index of that name is replaced instead of being an error.
+    /// Replaces an index of that name instead of failing.
     #[serde(default)]
     pub replace: Option<bool>,
 
@@ -42,7 +42,7 @@ pub struct Spec {
     #[serde(default)]
     pub ef_construction: Option<u32>,
 
-    /// Bloom filter: rows per filter, and its rate of false positives.
+    /// Bloom filter: rows per filter, and its false positive rate.
     #[serde(default)]
     pub number_of_items: Option<u64>,
     #[serde(default)]
@@ -57,11 +57,11 @@ pub struct Spec {
     pub text: Params,
 }
 
-/// A spec that fits a table.
+/// A spec that is valid for a table.
 pub struct Resolved {
     pub kind: Kind,
     pub name: String,
-    /// The column's path in the schema's spelling; of a text index within JSON, that of the place.
+    /// The column's path in the spelling of the schema; of a text index within JSON, the path within it.
     pub column: String,
     /// The path of the field.
     pub field: String,
@@ -81,12 +81,12 @@ impl Spec {
         })
     }
 
-    /// Finds the column and checks that this kind of index can be built on it.
+    /// Resolves the column and checks that it supports this kind of index.
     pub fn resolve(&self, dataset: &Dataset) -> Result<Resolved> {
         let kind = match Kind::parse(&self.index_type)? {
-            // Rows are found again by ids that outlive rewrites: without those Lance's own index serves.
+            // joust's index needs row ids that survive rewrites; without them Lance's index is used.
             Kind::Text if !dataset.manifest().uses_stable_row_ids() => Kind::Inverted,
-            // Posting blocks of joust's own index have one size; Lance's index has the other too.
+            // Posting blocks of joust's index have one size; Lance's index also supports the other.
             Kind::Text if self.block_size.is_some_and(|size| size != text::BLOCK_SIZE) => {
                 Kind::Inverted
             }

@@ -1,4 +1,4 @@
-//! Table statistics, from the manifest wherever it knows.
+//! Table statistics, from the manifest where it has the numbers.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::table::{ReadOptions, Table, live_rows};
 
 /// Fragments with fewer rows are worth compacting.
 const SMALL_FRAGMENT_ROWS: u64 = 100_000;
-/// Fragments looked at together where the manifest does not know a count.
+/// Fragments that are read concurrently if the manifest lacks a count.
 const CONCURRENCY: usize = 16;
 
-/// The state of a table in numbers.
+/// Statistics of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes of the data and index files that the version refers to.
+    /// Bytes of the data and index files that the version references.
     pub total_bytes: u64,
     /// Live rows.
     pub num_rows: u64,
@@ -90,8 +90,8 @@ async fn measure(fragment: &FileFragment) -> Result<(u64, u64)> {
     Ok((live_rows(fragment).await?, bytes))
 }
 
-/// Summary of sorted counts. A percentile is the count before which so many of a hundred stand, as LanceDB
-/// computes it: of two counts the second is the median.
+/// Summary of sorted counts. A percentile is computed as in LanceDB: the count after that percentage of all counts. Of
+/// two counts the second is the median.
 fn lengths(sorted: &[u64]) -> Lengths {
     let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
         return Lengths::default();

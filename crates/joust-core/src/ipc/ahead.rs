@@ -1,4 +1,4 @@
-//! Batches are received while those before them are written.
+//! Receives batches while previous ones are written.
 
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::StreamExt;
@@ -6,18 +6,17 @@ use futures::StreamExt;
 use super::BatchStream;
 use super::own_size::own_size;
 
-/// Batches that wait for the writer. What they hold is counted like all of an upload.
+/// Batches that wait for the writer. Their memory is part of the upload's reservation.
 const AHEAD: usize = 2;
 
-/// The same batches as a writer wants them, made by a task of their own. Dropping the stream ends the
-/// task.
+/// The same batches, prepared by a separate task. Dropping the stream ends the task.
 pub fn ahead(mut batches: BatchStream) -> BatchStream {
     let mut stream = RecordBatchReceiverStream::builder(batches.schema(), AHEAD);
     let sender = stream.tx();
     stream.spawn(async move {
         while let Some(batch) = batches.next().await {
             let batch = batch.and_then(|batch| Ok(own_size(&batch)?));
-            // Nobody writes any more: whoever did says why.
+            // The writer is dropped; it reports the reason.
             if sender.send(batch).await.is_err() {
                 break;
             }

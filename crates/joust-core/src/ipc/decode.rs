@@ -1,4 +1,4 @@
-//! Turns an upload into record batches.
+//! Decodes an upload into record batches.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,13 +26,12 @@ use crate::memory::{Reservation, Use};
 use crate::names::short;
 use crate::schema::without_definition;
 
-/// Record batches of one schema, in the form that Lance writes from.
+/// Record batches of one schema, as Lance's writer takes them.
 pub type BatchStream = SendableRecordBatchStream;
 
-/// Reads the schema at the head of an upload; the rest follows as a stream of batches.
+/// Reads the schema at the start of an upload; the rest is a stream of batches.
 ///
-/// A body without any bytes has no schema and is refused; a stream that holds a schema and no
-/// batches is a stream of no rows.
+/// An empty body has no schema and is rejected; a stream with a schema and no batches is a stream without rows.
 pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
     let limits = Limits::new(upload.memory().budget().batch());
     let mut decoder = Decoder {
@@ -71,7 +70,7 @@ pub async fn decode(upload: UploadReader) -> Result<(SchemaRef, BatchStream)> {
 struct Decoder {
     upload: UploadReader,
     limits: Limits,
-    /// Taken for the last compressed batch, until the next one is asked for.
+    /// The reservation of the last compressed batch, until the next one is requested.
     unpacked: Option<Reservation>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
@@ -79,12 +78,12 @@ struct Decoder {
 impl Decoder {
     async fn batch(&mut self, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
         while let Some(message) = self.upload.next().await? {
-            // What was given out before is somebody else's by now.
+            // The caller owns the previous batch by now.
             self.unpacked = None;
             let header = message.header()?;
             let unpacked = self.check(&message, &header)?;
             if unpacked > 0 {
-                // Few bytes may unpack to many: not on a thread that only tries whether all is here.
+                // Few bytes may decompress to many: not on a thread that only checks whether the upload is complete.
                 yield_now().await;
                 let memory = self.upload.memory();
                 self.unpacked = Some(memory.take(Use::Upload, unpacked).await?);
@@ -96,7 +95,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Checks what a message claims; the bytes that it takes when it is decompressed.
+    /// Checks the sizes in a message; returns the bytes that decompression needs.
     fn check(&self, message: &Message, header: &ipc::Message<'_>) -> Result<usize> {
         let batch = match header.header_type() {
             MessageHeader::RecordBatch => header.header_as_record_batch(),
@@ -108,7 +107,7 @@ impl Decoder {
         batch.map_or(Ok(0), |batch| self.limits.check_batch(message, &batch))
     }
 
-    /// A record batch; `None` for a dictionary, which is kept for the batches that follow.
+    /// A record batch; `None` for a dictionary, which is stored for the following batches.
     fn read(
         &mut self,
         body: &Buffer,
@@ -143,8 +142,7 @@ impl Decoder {
     }
 }
 
-/// The schema at the head of a stream that is all here. Arrow's own reader makes room for whatever
-/// length the first bytes claim.
+/// The schema at the start of a complete stream. Arrow's reader would allocate whatever length the first bytes contain.
 pub fn schema_of(bytes: &[u8]) -> Result<SchemaRef> {
     let mut rest = bytes;
     let message = Framer::new(Limits::new(bytes.len())).take(&mut rest)?;
@@ -169,7 +167,7 @@ fn new_schema(message: &Message) -> Result<SchemaRef> {
     Ok(Arc::new(without_definition(schema)))
 }
 
-/// Refuses fields that could not be told apart, and names the first.
+/// Rejects duplicate field names, and names the first.
 fn check_names(fields: &Fields, parent: &str) -> Result<()> {
     let mut seen = HashSet::with_capacity(fields.len());
     for field in fields {
@@ -198,8 +196,7 @@ fn check_children(field: &Field) -> Result<()> {
     }
 }
 
-/// Arrow's readers check what they read, but some malformed input makes them panic instead; to the
-/// client both are the same mistake.
+/// Arrow's readers validate their input, but panic on some malformed input; both are the same error for the client.
 fn contained<T>(
     read: impl FnOnce() -> std::result::Result<T, arrow::error::ArrowError>,
 ) -> Result<T> {
@@ -317,7 +314,7 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));
         let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
         let mut bytes = encode(&[batch], Some(CompressionType::LZ4_FRAME));
-        // The claim is the 8 bytes before the LZ4 frame's magic number.
+        // The size is in the 8 bytes before the LZ4 frame's magic number.
         let magic = bytes
             .windows(4)
             .position(|w| w == [0x04, 0x22, 0x4d, 0x18])

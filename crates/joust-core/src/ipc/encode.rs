@@ -1,4 +1,4 @@
-//! Turns record batches into Arrow IPC bytes, part by part.
+//! Encodes record batches as Arrow IPC bytes, in chunks.
 
 use std::io::Write;
 
@@ -15,21 +15,21 @@ pub enum Format {
     Stream,
 }
 
-/// Turns record batches into the bytes of an answer.
+/// Encodes record batches into the bytes of a result.
 pub trait Encode: Send {
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
-    /// Writes what comes after the last batch.
+    /// Writes the trailer after the last batch.
     fn finish(&mut self) -> Result<()>;
 
-    /// Bytes that wait to be taken.
+    /// Bytes that are not taken yet.
     fn pending(&mut self) -> usize;
 
-    /// The bytes made since the last call.
+    /// The bytes since the last call.
     fn take(&mut self) -> Vec<u8>;
 }
 
-/// Encodes batches as Arrow IPC; [`Encode::take`] gives the bytes made so far out.
+/// Encodes batches as Arrow IPC; [`Encode::take`] returns the encoded bytes.
 pub struct Encoder {
     writer: Writer,
 }
@@ -112,7 +112,7 @@ mod tests {
         RecordBatch::try_from_iter([("n", numbers)]).unwrap()
     }
 
-    /// Everything the encoder makes, taken after every step.
+    /// The encoder's output, taken after every step.
     fn in_parts(format: Format, batches: &[RecordBatch]) -> Vec<u8> {
         let mut encoder = Encoder::new(format, &batch(0).schema()).unwrap();
         let mut bytes = encoder.take();

@@ -1,8 +1,7 @@
-//! Cuts a byte stream into Arrow IPC messages.
+//! Splits a byte stream into Arrow IPC messages.
 //!
-//! A message is `0xFFFFFFFF` (absent in files of old writers), the metadata's length, the metadata
-//! and a body. Bodies are assembled in memory that is aligned for Arrow, so that the arrays made
-//! from them need no further copy.
+//! A message is `0xFFFFFFFF` (absent in files of old writers), the metadata's length, the metadata and a body. Bodies
+//! are assembled in memory that is aligned for Arrow, so that their arrays need no further copy.
 
 use arrow::buffer::{Buffer, MutableBuffer};
 use arrow::ipc::{self, MessageHeader};
@@ -13,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory::Reservation;
 
 const CONTINUATION: u32 = 0xFFFF_FFFF;
-/// Bytes for which room is made before they come.
+/// The most bytes that are allocated in advance.
 const MOST_ROOM: usize = 256 << 20;
 
 /// One message: its metadata (a flatbuffer, verified) and its body.
@@ -23,7 +22,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The same message, whose body keeps memory taken for as long as any array made from it lives.
+    /// The same message, whose body holds a reservation as long as any of its arrays exists.
     pub fn holding(self, memory: Option<Reservation>) -> Self {
         let Some(memory) = memory.filter(|_| !self.body.is_empty()) else {
             return self;
@@ -42,13 +41,13 @@ impl Message {
         &self.metadata
     }
 
-    /// The decoded metadata, checked anew each time.
+    /// The decoded metadata, verified at each call.
     pub fn header(&self) -> Result<ipc::Message<'_>> {
         root(&self.metadata)
     }
 }
 
-/// A body and the memory that is taken for it.
+/// A body and its memory reservation.
 struct Held {
     body: Buffer,
     _memory: Reservation,
@@ -80,7 +79,7 @@ enum State {
     End,
 }
 
-/// Collects chunks and gives messages out.
+/// Collects chunks and returns messages.
 pub struct Framer {
     state: State,
     part: MutableBuffer,
@@ -96,14 +95,14 @@ impl Framer {
         }
     }
 
-    /// Takes bytes off the front of `chunk` until a message is complete or the chunk is used up.
+    /// Consumes bytes from the front of `chunk` until a message is complete or the chunk is empty.
     pub fn take(&mut self, chunk: &mut &[u8]) -> Result<Option<Message>> {
         loop {
             let wanted = match &self.state {
                 State::Length { .. } => 4,
                 State::Metadata { length } | State::Body { length, .. } => *length,
                 State::End if chunk.is_empty() => return Ok(None),
-                // Perhaps another stream. Its rows would be lost.
+                // This may be another stream, whose rows would be lost.
                 State::End => {
                     return Err(malformed(
                         "bytes follow its end-of-stream marker; a body holds one stream",
@@ -153,7 +152,7 @@ impl Framer {
                     let body = Buffer::from(MutableBuffer::new(0));
                     return Ok(Some(Message { metadata, body }));
                 }
-                // Room that is not written to is not taken: only a very large body has to grow.
+                // The system only provides pages that are written: only a very large body has to grow.
                 self.part = MutableBuffer::with_capacity(length.min(MOST_ROOM));
                 self.state = State::Body { metadata, length };
                 Ok(None)
@@ -166,7 +165,7 @@ impl Framer {
         }
     }
 
-    /// The bytes have ended: an error when they end inside a message.
+    /// Marks the end of the bytes: an error inside a message.
     pub fn finish(&self) -> Result<()> {
         match self.state {
             State::End => Ok(()),
@@ -176,7 +175,7 @@ impl Framer {
     }
 }
 
-/// The message kinds a stream may hold, by the name a person would look for.
+/// The name of a message kind for error messages.
 pub fn kind(header: MessageHeader) -> &'static str {
     header.variant_name().unwrap_or("unknown")
 }

@@ -1,7 +1,7 @@
-//! Limits on what an Arrow message may claim, checked before anything is allocated for it.
+//! Limits on the sizes in an Arrow message, checked before any allocation.
 //!
-//! The numbers in a message are the client's: a buffer that says it decompresses to a petabyte
-//! would abort the process inside the decompressor, and a batch of null rows costs no bytes at all.
+//! The numbers in a message come from the client: a buffer with a decompressed size of a petabyte would abort the
+//! process inside the decompressor, and a batch of null rows has no bytes at all.
 
 use arrow::ipc;
 
@@ -10,14 +10,14 @@ use crate::error::{Error, Result};
 
 /// Bytes of one message's metadata.
 pub const MAX_METADATA: usize = 16 << 20;
-/// Bytes of one record batch, however much memory there is.
+/// Bytes of one record batch, regardless of the available memory.
 const MAX_BATCH: u64 = 2 << 30;
-/// Rows of one record batch that need no bytes.
+/// Rows of one record batch without any bytes.
 const MAX_FREE_ROWS: u64 = 1_000_000;
 /// Rows of one record batch.
 const MAX_ROWS: i64 = i32::MAX as i64;
 
-/// What is taken in at most.
+/// The limits of an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of one record batch, as sent and as decompressed.
@@ -25,14 +25,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `batch`: bytes that memory has room for.
+    /// `batch`: bytes that fit into memory.
     pub fn new(batch: usize) -> Self {
         Self {
             batch: MAX_BATCH.min(batch as u64),
         }
     }
 
-    /// The body's length, when it is one that can be taken in.
+    /// The body's length, if it is within the limits.
     pub fn body_length(&self, message: &ipc::Message<'_>) -> Result<usize> {
         let length = message.bodyLength();
         match u64::try_from(length) {
@@ -42,8 +42,8 @@ impl Limits {
         }
     }
 
-    /// Checks a record batch's counts, extents and decompressed sizes; the bytes that it takes besides
-    /// its message.
+    /// Checks a record batch's counts, extents and decompressed sizes; returns the bytes that it needs besides its
+    /// message.
     pub fn check_batch(&self, message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<usize> {
         let total = check_extents(message, batch)?;
         if total > self.batch {
@@ -63,7 +63,7 @@ impl Limits {
     }
 }
 
-/// Checks a record batch's counts and extents; its bytes when they are decompressed.
+/// Checks a record batch's counts and extents; returns its decompressed bytes.
 fn check_extents(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<u64> {
     if !(0..=MAX_ROWS).contains(&batch.length()) {
         return Err(Error::invalid(format!(
@@ -86,7 +86,7 @@ fn check_extents(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<u64>
             bytes.len() as u64
         });
     }
-    // Rows of nulls, or of nothing, have no bytes.
+    // Rows of nulls, or without columns, have no bytes.
     let paid_for = MAX_FREE_ROWS.saturating_add(total.saturating_mul(64));
     if batch.length() as u64 > paid_for {
         return Err(Error::invalid(format!(
@@ -98,7 +98,7 @@ fn check_extents(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<u64>
     Ok(total)
 }
 
-/// A compressed buffer begins with its decompressed length; -1 says that it is not compressed.
+/// A compressed buffer begins with its decompressed length; -1 means that it is not compressed.
 fn decompressed_length(bytes: &[u8]) -> Result<u64> {
     if bytes.is_empty() {
         return Ok(0);

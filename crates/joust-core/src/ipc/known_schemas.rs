@@ -1,4 +1,4 @@
-//! Schemas that uploads had of late: clients that insert send the same one with each request.
+//! A cache of upload schemas: clients that insert send the same one with each request.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 
-/// Schemas that are kept.
+/// The most cached schemas.
 const MANY: usize = 16;
-/// Bytes of a message whose schema is kept, and of the schema: a message may name a text once and a
-/// schema repeat it often.
+/// The most bytes of a message with a cached schema, and of the schema: a message may contain a text once that the
+/// schema repeats often.
 const LONGEST: usize = 64 << 10;
 const LARGEST: usize = 256 << 10;
 
-/// Schemas by the metadata of their messages, those that were asked for last in front.
+/// Schemas by the metadata of their messages, the most recently used in front.
 pub(super) struct KnownSchemas(Mutex<Known>);
 
 type Known = VecDeque<(Buffer, SchemaRef)>;
@@ -25,8 +25,8 @@ impl KnownSchemas {
         Self(Mutex::new(VecDeque::new()))
     }
 
-    /// The schema of a message, read unless its bytes are those of one that is kept. Equal messages
-    /// get the same allocation, which comparisons of schemas look at first.
+    /// The schema of a message, decoded unless its bytes are in the cache. Equal messages get the same allocation,
+    /// which comparisons of schemas check first.
     pub fn get_or_read(
         &self,
         metadata: &Buffer,
@@ -40,7 +40,7 @@ impl KnownSchemas {
             return Ok(schema);
         }
         let mut known = self.0.lock();
-        // Others may have read it meanwhile.
+        // Another thread may have decoded it meanwhile.
         Ok(found(&mut known, metadata).unwrap_or_else(|| {
             known.truncate(MANY - 1);
             known.push_front((metadata.clone(), schema.clone()));
@@ -49,7 +49,7 @@ impl KnownSchemas {
     }
 }
 
-/// A schema that is kept, which moves to the front.
+/// A cached schema, which moves to the front.
 fn found(known: &mut Known, metadata: &Buffer) -> Option<SchemaRef> {
     let place = known.iter().position(|(of, _)| of == metadata)?;
     if place > 0 {
@@ -59,7 +59,7 @@ fn found(known: &mut Known, metadata: &Buffer) -> Option<SchemaRef> {
     known.front().map(|(_, schema)| schema.clone())
 }
 
-/// Bytes of the fields and of the metadata, about.
+/// Approximate bytes of the fields and of the metadata.
 fn size(schema: &Schema) -> usize {
     let metadata = schema.metadata().iter();
     let metadata = metadata.map(|(key, value)| key.len() + value.len());

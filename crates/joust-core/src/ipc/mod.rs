@@ -1,4 +1,4 @@
-//! Arrow IPC at the edge of the engine: bodies come in as byte chunks and leave as byte chunks.
+//! Arrow IPC at the boundary of the engine: request and result bodies are byte chunks.
 
 mod ahead;
 mod decode;

@@ -1,15 +1,15 @@
-//! Arrays that say how large they are.
+//! Arrays that report their own size.
 //!
-//! The columns of an IPC batch lie in one body, and Arrow takes the size of an array for that of the
-//! memory it lies in: each column then seems to be as large as its batch. Lance gathers the values of a
-//! column until they fill a page, by that size, and would write a page of every column for every batch.
+//! The columns of an IPC batch share one body, and Arrow reports the size of the underlying memory as the size of an
+//! array: each column then seems to be as large as its batch. By that size Lance collects the values of a column until
+//! they fill a page, and would write a page of every column for every batch.
 
 use arrow::array::{ArrayData, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::error::ArrowError;
 use bytes::Bytes;
 
-/// The same values in the same memory, each column of its own size.
+/// The same values in the same memory; each column reports its own size.
 pub(super) fn own_size(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns: Result<Vec<ArrayRef>, ArrowError> = batch
         .columns()
@@ -35,7 +35,7 @@ fn data(of: &ArrayData) -> Result<ArrayData, ArrowError> {
         .build()
 }
 
-/// A part of a larger buffer as one that ends where it does.
+/// A slice of a larger buffer as a buffer that ends with it.
 fn buffer(part: &Buffer) -> Buffer {
     if part.is_empty() {
         return MutableBuffer::new(0).into();
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Of every layout: nulls, offsets, children, views, a dictionary, bits.
+    /// A column of every layout: nulls, offsets, children, views, a dictionary, bits.
     fn columns() -> Vec<(&'static str, ArrayRef)> {
         let words = ["a", "", "a word that is too long for a view", "ü"];
         let word = |row: i64| (row % 5 < 4).then(|| words[row as usize % 5 % 4]);
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Bytes that an array's buffers seem to have beside what is in them.
+    /// Bytes that an array reports beyond its content.
     fn spare(of: &ArrayData) -> usize {
         let nulls = of.nulls().map(NullBuffer::buffer);
         let own = of.buffers().iter().chain(nulls);

@@ -1,4 +1,4 @@
-//! Rows as clients send them, for tests.
+//! Client uploads for tests.
 
 use arrow::array::RecordBatch;
 use arrow::ipc::writer::StreamWriter;
@@ -6,7 +6,7 @@ use arrow::ipc::writer::StreamWriter;
 use super::{UploadReader, upload};
 use crate::memory::Memory;
 
-/// An upload that has arrived whole.
+/// A complete upload.
 pub(crate) fn sent(memory: &Memory, batch: &RecordBatch) -> UploadReader {
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(batch).unwrap();

@@ -1,11 +1,10 @@
-//! A request body on its way from the socket to the engine.
+//! A request body, passed from the socket to the engine.
 //!
-//! The socket's thread pushes and never waits; the engine reads at its own pace. Bytes are copied once, by
-//! the pusher, since the socket uses their memory again: into the [message](Message) that they belong to.
-//! What keeps memory bounded is the pusher's promise to pause once [`Upload::push`] says that the queue is
-//! full, until it has [drained](Upload::drained). What is queued is taken from the [`Memory`] that all
-//! uploads share; when there is none left, a chunk is queued on credit, the pusher pauses, and the reader
-//! waits.
+//! The socket's thread pushes and never blocks; the engine reads at its own speed. The pusher copies bytes once, since
+//! the socket reuses its memory: into the [message](Message) to which they belong. Memory is bounded, because the
+//! pusher must pause when [`Upload::push`] returns false, until the queue has [drained](Upload::drained). Queued bytes
+//! are reserved from the [`Memory`] that all uploads share. If none is left, a chunk is queued without a reservation,
+//! the pusher pauses, and the reader waits for memory.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,33 +18,33 @@ use super::guard::Limits;
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Reservation, Use};
 
-/// Bytes in the queue at which the pusher is asked to pause, and at which it may go on.
+/// Bytes in the queue at which the pusher must pause, and at which it may continue.
 const HIGH_WATER: usize = 8 << 20;
 const LOW_WATER: usize = 2 << 20;
 
 enum Event {
-    /// So many bytes have come. Without a reservation the reader has to get one before it goes on.
+    /// Received bytes. Without a reservation, the reader has to obtain one before it continues.
     Bytes(usize, Option<Reservation>),
-    /// A message is complete, which came as so many of these bytes.
+    /// A complete message, and its number of received bytes.
     Message(Message, usize),
-    /// No more messages can be read.
+    /// The stream is invalid from here.
     Failed(Error),
     Finished,
     Aborted,
 }
 
-/// Both ends change `queued` and `full` and read what the other changed: only one order of all these
-/// steps keeps each from missing the other's.
+/// Both ends change `queued` and `full` and read what the other changed: sequential consistency ensures that neither
+/// misses a change of the other.
 struct Shared {
     queued: AtomicUsize,
     full: AtomicBool,
-    /// Told when `full` becomes false.
+    /// Notified when `full` becomes false.
     drained: Notify,
     memory: Memory,
 }
 
 impl Shared {
-    /// Lets a paused pusher go on.
+    /// Resumes a paused pusher.
     fn let_go(&self) {
         if self.full.swap(false, Ordering::SeqCst) {
             self.drained.notify_waiters();
@@ -60,10 +59,10 @@ pub struct Upload {
     coming: Mutex<Coming>,
 }
 
-/// The message that is coming.
+/// The incomplete message.
 struct Coming {
     framer: Framer,
-    /// Bytes of it.
+    /// Its received bytes.
     length: usize,
     failed: bool,
 }
@@ -72,12 +71,12 @@ struct Coming {
 pub struct UploadReader {
     receiver: mpsc::UnboundedReceiver<Event>,
     shared: Arc<Shared>,
-    /// Taken for bytes whose message is not complete.
+    /// Reservation for the bytes of an incomplete message.
     taken: Option<Reservation>,
     ended: bool,
 }
 
-/// Makes the two ends of an upload.
+/// Creates the two ends of an upload.
 pub fn upload(memory: &Memory) -> (Upload, UploadReader) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
@@ -106,8 +105,8 @@ pub fn upload(memory: &Memory) -> (Upload, UploadReader) {
 }
 
 impl Upload {
-    /// Copies a chunk; false asks the caller to pause until the queue has [drained](Self::drained). A
-    /// chunk for a reader that has gone is dropped: the body is only being read to its end.
+    /// Copies a chunk; false: the caller must pause until the queue has [drained](Self::drained). After the reader is
+    /// dropped, chunks are discarded: the body is only read to its end.
     pub fn push(&self, chunk: &[u8]) -> bool {
         let mut coming = self.coming.lock();
         if coming.failed || self.sender.is_closed() {
@@ -117,7 +116,7 @@ impl Upload {
         let taken = self.shared.memory.try_take(Use::Upload, length);
         let on_credit = taken.is_none();
         if on_credit {
-            // Before it is queued: whoever has found memory for it lets the pusher go on.
+            // Set before the chunk is queued: the reader that reserves memory for it resumes the pusher.
             self.shared.full.store(true, Ordering::SeqCst);
         }
         let queued = self.shared.queued.fetch_add(length, Ordering::SeqCst) + length;
@@ -126,7 +125,7 @@ impl Upload {
         }
         if let Err(error) = self.frame(&mut coming, chunk) {
             coming.failed = true;
-            // A reader that is gone needs no reason.
+            // Fails only if the reader is dropped.
             let _ = self.sender.send(Event::Failed(error));
         }
         if on_credit {
@@ -136,7 +135,7 @@ impl Upload {
             return true;
         }
         self.shared.full.store(true, Ordering::SeqCst);
-        // The reader may have emptied the queue between the two stores and would then never tell.
+        // The reader may have emptied the queue between the two stores and would then never notify.
         if self.shared.queued.load(Ordering::SeqCst) <= LOW_WATER {
             return !self.shared.full.swap(false, Ordering::SeqCst);
         }
@@ -157,12 +156,12 @@ impl Upload {
         }
     }
 
-    /// Waits until more may be pushed: also when nobody reads any more.
+    /// Waits until more may be pushed, or until the reader is dropped.
     pub fn drained(&self) -> impl Future<Output = ()> + Send + use<> {
         let shared = self.shared.clone();
         async move {
             loop {
-                // Before the question: what is told after the answer is heard.
+                // Created before the check, so that no notification is missed.
                 let drained = shared.drained.notified();
                 if !shared.full.load(Ordering::SeqCst) {
                     return;
@@ -180,29 +179,29 @@ impl Upload {
             Ok(()) => Event::Finished,
             Err(error) => Event::Failed(error),
         };
-        // A reader that is gone needs no end.
+        // Fails only if the reader is dropped.
         let _ = self.sender.send(event);
     }
 
-    /// The client went away before the body was complete.
+    /// The client disconnected before the body was complete.
     pub fn abort(&self) {
         let _ = self.sender.send(Event::Aborted);
     }
 }
 
 impl UploadReader {
-    /// What this upload takes its memory from.
+    /// The memory from which this upload reserves.
     pub fn memory(&self) -> &Memory {
         &self.shared.memory
     }
 
-    /// Bytes that have come and were not read yet.
+    /// Received bytes that are not read yet.
     pub fn queued(&self) -> usize {
         self.shared.queued.load(Ordering::SeqCst)
     }
 
-    /// The next message, which holds the memory that is taken for it; `None` at the end of a complete
-    /// body. Code 21 when there is no memory for what has come, code 13 for bytes that are no message.
+    /// The next message, which holds its memory reservation; `None` at the end of a complete body. Code 21 if there is
+    /// no memory for the received bytes, code 13 for bytes that are not a message.
     pub async fn next(&mut self) -> Result<Option<Message>> {
         while !self.ended {
             match self.receiver.recv().await {
@@ -242,7 +241,7 @@ impl UploadReader {
 
 impl Drop for UploadReader {
     fn drop(&mut self) {
-        // Nobody reads on: a paused pusher must be let go so that it can read the body to its end.
+        // A paused pusher must resume to read the body to its end.
         self.receiver.close();
         self.shared.let_go();
     }

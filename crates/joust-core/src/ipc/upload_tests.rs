@@ -1,4 +1,4 @@
-//! Pushing and reading, each at its own pace.
+//! Pushing and reading at different speeds.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// A stream of batches of so many bytes, cut in messages; the schema is the first.
+/// A stream of batches of these sizes in bytes, split into messages; the schema is the first.
 fn messages(sizes: &[usize]) -> Vec<Vec<u8>> {
     let batch = |bytes: usize| {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7; bytes / 8]));
@@ -65,7 +65,7 @@ fn what_came_before_a_fault_is_read_before_it_is_told() {
     for message in messages(&[80]) {
         push.push(&message);
     }
-    // Longer than any metadata.
+    // Longer than the limit of metadata.
     push.push(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
     assert!(push.push(b"nothing more is read"));
     push.finish();
@@ -96,7 +96,7 @@ fn a_full_queue_asks_for_a_pause_until_it_has_drained() {
     });
 }
 
-/// A message longer than the queue has to come as a whole before it is read.
+/// A message that is longer than the queue must be received completely before it is read.
 #[test]
 fn a_long_message_does_not_hold_itself_up() {
     let (push, mut read) = upload(&memory());
@@ -136,7 +136,7 @@ fn a_message_holds_its_memory_and_no_more() {
     let (push, mut read) = upload(&memory);
     let cut = messages(&[8_000, 80_000]);
     let whole = cut.concat();
-    // The last message lacks its end.
+    // The last message is incomplete.
     push.push(&whole[..whole.len() - 10]);
     runtime().block_on(async {
         // A schema has no body.

@@ -1,4 +1,4 @@
-//! Work that runs in the background of a server, each kind in a module of its own.
+//! Background jobs, one module for each kind.
 
 pub mod backfill;
 pub mod maintenance;

@@ -1,9 +1,8 @@
 //! Limits on JSON values.
 //!
-//! Lance parses, prints and searches JSON by recursion: a value that is nested a million times overflows
-//! a stack, which ends the process. So [`check`] refuses such values before Lance parses them, and
-//! [`guarded`] refuses those that are in a table already, written by other tools, before Lance prints them.
-//! Neither recurses.
+//! Lance parses, prints and searches JSON recursively: a value with a million levels overflows the stack, which aborts
+//! the process. So [`check`] rejects such values before Lance parses them, and [`guarded`] rejects stored ones, which
+//! other tools wrote, before Lance prints them. Neither recurses.
 
 mod stored;
 mod text;
@@ -19,13 +18,12 @@ use lance_arrow::json::{ARROW_JSON_EXT_NAME, has_json_fields, is_json_field};
 
 use crate::error::{Code, Error, Result};
 
-/// Arrays and objects around a value that is written.
+/// Nesting depth of a written value.
 pub const MOST_WRITTEN: usize = 128;
-/// Arrays and objects around a value that is read. Printing so many takes less than a tenth of an engine
-/// thread's stack.
+/// Nesting depth of a read value. Printing it takes less than a tenth of an engine thread's stack.
 const MOST_READ: usize = 2_000;
 
-/// What is wrong with a JSON value.
+/// The defect of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flaw {
     TooDeep,
@@ -33,7 +31,7 @@ enum Flaw {
     Malformed,
 }
 
-/// Whether rows of a schema have JSON that [`check`] has to look at.
+/// Whether a schema has JSON columns for [`check`].
 pub fn has_json(schema: &SchemaRef) -> bool {
     schema.fields().iter().any(|field| field_has_json(field))
 }
@@ -42,7 +40,7 @@ fn field_has_json(field: &Field) -> bool {
     is_json_text(field) || is_json_field(field) || children(field).any(field_has_json)
 }
 
-/// The fields within a field.
+/// The child fields of a field.
 fn children(field: &Field) -> Box<dyn Iterator<Item = &Field> + '_> {
     match field.data_type() {
         DataType::Struct(fields) => Box::new(fields.iter().map(AsRef::as_ref)),
@@ -59,8 +57,7 @@ fn is_json_text(field: &Field) -> bool {
     name.is_some_and(|name| name == ARROW_JSON_EXT_NAME)
 }
 
-/// Refuses rows of a client with a JSON value that is nested too deeply, or that is not JSONB where it
-/// says so.
+/// Rejects client rows with a JSON value that is nested too deeply, or with invalid JSONB in a JSONB column.
 pub fn check(batch: &RecordBatch) -> Result<()> {
     let schema = batch.schema_ref();
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
@@ -82,7 +79,7 @@ pub fn check(batch: &RecordBatch) -> Result<()> {
     Ok(())
 }
 
-/// Refuses values for columns of JSON, text or JSONB, that a client's expressions have made.
+/// Rejects values for JSON columns, text or JSONB, that a client's expressions computed.
 pub fn check_values(values: &RecordBatch) -> Result<()> {
     for (field, column) in values.schema_ref().fields().iter().zip(values.columns()) {
         let flaw = match column.data_type() {
@@ -110,7 +107,7 @@ pub fn check_values(values: &RecordBatch) -> Result<()> {
     Ok(())
 }
 
-/// The same rows as a table has stored them, up to the first with a JSON value that can't be printed.
+/// The same rows in their stored form, up to the first with a JSON value that cannot be printed.
 pub fn guarded(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = rows.schema();
     if !schema.fields().iter().any(|field| has_json_fields(field)) {
@@ -140,7 +137,7 @@ fn unreadable(column: &str) -> Error {
     )
 }
 
-/// What is wrong with the first bad value of a column.
+/// The defect of the first invalid value of a column.
 fn flaw(field: &Field, column: &ArrayRef, most: usize) -> Option<Flaw> {
     if is_json_field(field) {
         return stored_flaw(column, most);

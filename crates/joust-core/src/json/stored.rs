@@ -1,8 +1,7 @@
-//! JSONB, the form that Lance stores JSON in.
+//! JSONB, Lance's storage format of JSON.
 //!
-//! A container is a header of 4 bytes (kind and number of elements), an entry of 4 bytes for each element
-//! (an object has one for each key and then one for each value: kind and length), and the elements
-//! themselves, one after the other.
+//! A container is a header of 4 bytes (kind and number of elements), an entry of 4 bytes for each element (an object
+//! has one for each key and then one for each value: kind and length), and the elements themselves in sequence.
 
 use super::Flaw;
 
@@ -20,8 +19,7 @@ const CONTAINER: u32 = 0x5000_0000;
 /// Bytes of a header and of an entry.
 const WORD: usize = 4;
 
-/// What is wrong with a value. Each byte is looked at once: an element lies within its container, and no
-/// two share bytes.
+/// The defect of a value. Each byte is visited once: an element is within its container, and no two share bytes.
 pub fn flaw(value: &[u8], most: usize) -> Option<Flaw> {
     // Lance prints it as null.
     if value.is_empty() {
@@ -52,7 +50,7 @@ pub fn flaw(value: &[u8], most: usize) -> Option<Flaw> {
     None
 }
 
-/// The elements of a container: their kinds and bytes. `None`: an element that is not within it.
+/// The elements of a container: their kinds and bytes. `None`: an element is not within it.
 struct Elements<'a> {
     entries: &'a [u8],
     rest: &'a [u8],
@@ -98,7 +96,7 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_be_bytes(*word), rest))
 }
 
-/// Arrays of one element around one another. Lance's own writer would recurse.
+/// Nested arrays of one element. Lance's writer would recurse.
 #[cfg(test)]
 pub fn nested(depth: usize) -> Vec<u8> {
     let size = |depth: usize| (2 * WORD * depth) as u32;
@@ -151,7 +149,7 @@ mod tests {
     fn claims_that_the_bytes_do_not_hold_are_malformed() {
         for value in [
             &[0x80, 0, 0][..],
-            // 2^29 - 1 elements, which Lance would allocate room for.
+            // 2^29 - 1 elements, for which Lance would allocate memory.
             &[0x9f, 0xff, 0xff, 0xff],
             &[0x80, 0, 0, 1, 0x10, 0, 0, 9, b'a'],
             // Not UTF-8.

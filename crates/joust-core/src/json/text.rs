@@ -1,10 +1,10 @@
-//! How deeply a JSON text is nested, as Lance's parser reads it.
+//! The nesting depth of a JSON text, as Lance's parser reads it.
 //!
-//! The parser takes more than JSON: strings in single quotes, keys without quotes, and escapes whose
-//! length it does not look at. What it takes for a string decides which brackets count, so strings are
-//! skipped here exactly as they are there (`lance-jsonb`, `parser.rs`). What it refuses does not matter.
+//! The parser accepts more than JSON: strings in single quotes, keys without quotes, and escapes of any length.
+//! Brackets inside strings do not count, so strings are skipped here exactly as in `lance-jsonb`, `parser.rs`. The
+//! result for rejected texts does not matter.
 
-/// Whether a value has more than `most` arrays and objects around it.
+/// Whether a value is nested in more than `most` arrays and objects.
 pub fn is_deeper(text: &[u8], most: usize) -> bool {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -25,7 +25,7 @@ pub fn is_deeper(text: &[u8], most: usize) -> bool {
     false
 }
 
-/// The place after a string's closing quote; the string begins at `at`.
+/// The position after a string's closing quote; the string begins at `at`.
 fn after_string(text: &[u8], mut at: usize, quote: u8) -> usize {
     while let Some(byte) = text.get(at) {
         at += 1;
@@ -34,7 +34,7 @@ fn after_string(text: &[u8], mut at: usize, quote: u8) -> usize {
         }
         if *byte == b'\\' {
             at += match (text.get(at), text.get(at + 1)) {
-                // `\u{1234}`, and `\u1234`: the parser passes over so many bytes, whatever they are.
+                // `\u{1234}`, and `\u1234`: the parser skips this many bytes, whatever they are.
                 (Some(b'u'), Some(b'{')) => 7,
                 (Some(b'u'), _) => 5,
                 _ => 1,
@@ -72,7 +72,7 @@ mod tests {
     }
 
     proptest! {
-        /// A value that Lance's parser accepts is nested no deeper than is said here.
+        /// A value that Lance's parser accepts is nested no deeper than reported.
         #[test]
         fn what_the_parser_accepts_is_not_deeper(
             parts in prop::collection::vec(prop::sample::select(vec![

@@ -1,24 +1,24 @@
-//! How a budget is split.
+//! The shares of the memory budget.
 
 use lance_io::object_writer::upload_memory_bound_bytes;
 
 const MIB: usize = 1 << 20;
-/// What a process takes that does nothing: code, stacks, Node's own heap.
+/// Memory of an idle process: code, stacks, Node's heap.
 const PROGRAM: usize = 192 * MIB;
-/// Work that any budget leaves room for.
+/// The minimum of work memory in any budget.
 const LEAST_WORK: usize = 32 * MIB;
 
-/// The shares of a budget, bytes. A part that is not said follows from the whole.
+/// The shares of a budget, bytes. A share that is not configured is derived from the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     pub total: usize,
-    /// Opened index data: a quarter of what the program leaves.
+    /// Opened index data: a quarter of the budget without the program.
     pub index_cache: usize,
     /// Manifests, schemas, file metadata: a sixteenth.
     pub metadata_cache: usize,
     /// Text segments and tails: an eighth.
     pub text_caches: usize,
-    /// Rows and vectors that queries keep asking for: an eighth.
+    /// Rows and vectors of repeated queries: an eighth.
     pub row_cache: usize,
     /// Requests and jobs: the rest.
     pub work: usize,
@@ -47,13 +47,12 @@ impl Budget {
         }
     }
 
-    /// Bytes that a scan for a client may read ahead of it. Lance's own default, 2 GiB, suits one user
-    /// of a machine.
+    /// Read-ahead of a scan for a client, bytes. Lance's default, 2 GiB, suits one user of a machine.
     pub fn read_ahead(&self) -> usize {
         (self.work / 64).clamp(2 * MIB, 32 * MIB)
     }
 
-    /// Bytes that a sort for a client may hold; what is beyond goes to temporary files.
+    /// Memory of a sort for a client, bytes; beyond it, the sort spills to temporary files.
     pub fn sorting(&self) -> usize {
         (self.work / 4).clamp(32 * MIB, 256 * MIB)
     }
@@ -63,25 +62,24 @@ impl Budget {
         (self.work / 16).clamp(4 * MIB, 32 * MIB)
     }
 
-    /// Bytes for the [pieces] of a file that an upload is written to; `None` where so much would leave room for
-    /// few uploads.
+    /// Bytes for the [multipart chunks](pieces) of an upload's file; `None` if that would leave room for few uploads.
     pub fn pieces(&self) -> Option<usize> {
         Some(pieces()).filter(|bytes| *bytes <= self.work / 16)
     }
 
-    /// Bytes that a job works with. Two jobs run at the same time and leave half to requests.
+    /// Memory of a job, bytes. Two jobs run concurrently and leave half to requests.
     pub fn job(&self) -> usize {
         (self.work / 4).clamp(16 * MIB, 1024 * MIB)
     }
 
-    /// The largest record batch that is taken in: it is there twice while it is written.
+    /// The largest accepted record batch: it is in memory twice while it is written.
     pub fn batch(&self) -> usize {
         self.work / 4
     }
 }
 
-/// Bytes of a file on their way to its storage, as Lance sends them: ten pieces at once and the next one, unless
-/// its environment variables say something else.
+/// Bytes of a file in transit to its storage, as Lance uploads them: ten chunks at once and the next one, unless its
+/// environment variables differ.
 pub fn pieces() -> usize {
     let bytes = upload_memory_bound_bytes(0, true);
     usize::try_from(bytes).unwrap_or(usize::MAX)

@@ -1,25 +1,24 @@
-//! One budget for what a process holds in memory.
+//! One budget for the memory of a process.
 //!
-//! [`Budget`] says who may have how much: the program itself, the caches, and *work*, which is all
-//! that comes and goes with requests and jobs. Work is taken from a [`Memory`] before it is done and
-//! given back when its bytes are freed: a [`Reservation`] travels with them. Who finds too little left
-//! waits, a request for a few seconds and a job as long as it takes, so that many clients at once are
-//! slowed down and in the end refused (code 21) instead of the process being killed for memory.
+//! [`Budget`] defines the shares: the program itself, the caches, and *work*, which is the memory of requests and jobs.
+//! Work reserves from a [`Memory`] before it starts; a [`Reservation`] is passed along with the bytes and released when
+//! they are freed. If too little is left, a request waits for a few seconds and a job without a limit. Many concurrent
+//! clients are thus slowed down and in the end rejected (code 21), and the process is not killed for memory.
 //!
-//! Nobody waits for memory who has a turn of a table: all who wait for that turn would wait too, however
-//! little they need. `table/write_admission.rs` says how a change of rows comes to both.
+//! A request never waits for memory while it holds the lock of a table: all requests that wait for that lock would wait
+//! too, however little they need. `table/write_admission.rs` describes how a change of rows obtains both.
 //!
-//! What is taken:
+//! Reservations:
 //!
 //! | for | bytes |
 //! |---|---|
-//! | an upload | what has come of it and is not freed yet, wherever it went ([`ipc`](crate::ipc)) |
-//! | an upload that waits for a commit | its rows once more, for the files they become |
-//! | an upload that is written by itself | [`Budget::writing`] for the buffers of its files and [`Budget::pieces`] on their way; a short one its rows once more |
-//! | a query | what its scan may read ahead and its sort may hold; no more than the table has; and what its expressions make of the batches that are evaluated at the same time |
+//! | an upload | its received bytes that are not freed yet, in any buffer ([`ipc`](crate::ipc)) |
+//! | an upload that waits for a commit | its rows once more, for the written files |
+//! | an upload that is written separately | [`Budget::writing`] for the buffers of its files and [`Budget::pieces`] in transit; a short one its rows once more |
+//! | a query | its scan's read-ahead and its sort's memory, at most the size of the table; and the results of its expressions over the batches in flight |
 //! | an update, delete or merge | the same, and [`Budget::writing`] |
 //! | columns that are filled, cast or promoted | the same |
-//! | a copy of a table through memory | what its transfers hold, at most [`Budget::job`] |
+//! | a copy of a table through memory | its transfers, at most [`Budget::job`] |
 //! | an index build, a compaction, a refresh | [`Budget::job`] |
 
 mod budget;

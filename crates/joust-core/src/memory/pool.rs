@@ -1,4 +1,4 @@
-//! Bytes that are taken and given back.
+//! Reserves and releases bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ use crate::error::{Code, Error, Result};
 
 /// How long a request waits for memory.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a job that waits looks again.
+/// Interval of the attempts of a waiting job.
 const JOB_INTERVAL: Duration = Duration::from_millis(100);
-/// More than this is not taken at once: the semaphore counts with 32 bits.
+/// The largest single reservation: the semaphore counts with 32 bits.
 const MOST: usize = u32::MAX as usize;
 
-/// What memory is taken for.
+/// The purpose of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     Upload,
@@ -34,19 +34,19 @@ pub struct Uses {
     pub jobs: u64,
 }
 
-/// What is taken at a moment.
+/// Current use of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     pub budget: Budget,
-    /// Bytes.
+    /// Reserved bytes.
     pub taken: Uses,
-    /// Requests and jobs that wait.
+    /// Waiting requests and jobs.
     pub waiting: u64,
-    /// Requests that were told to come again, since the start.
+    /// Requests that were rejected with code 21, since the start.
     pub refused: u64,
 }
 
-/// The part of a budget that requests and jobs take from. Cheap to clone; clones share it.
+/// The pool of a budget from which requests and jobs reserve. Cheap to clone; clones share it.
 #[derive(Clone)]
 pub struct Memory(Arc<Pool>);
 
@@ -55,13 +55,13 @@ struct Pool {
     free: Semaphore,
     taken: [AtomicUsize; 4],
     waiting: AtomicUsize,
-    /// Bytes that those who wait hold meanwhile.
+    /// Bytes that waiting requests hold meanwhile.
     held: AtomicUsize,
     refused: AtomicU64,
     patience: Duration,
 }
 
-/// For how long a request may wait for memory, in one piece or in several.
+/// The total time that a request may wait for memory.
 pub struct Patience(Duration);
 
 impl Memory {
@@ -85,27 +85,27 @@ impl Memory {
         &self.0.budget
     }
 
-    /// Takes what is there at once, unless somebody waits for it.
+    /// Reserves free memory at once, unless a request waits for it.
     pub fn try_take(&self, purpose: Use, bytes: usize) -> Option<Reservation> {
         let permits = self.permits(bytes);
         let permit = self.0.free.try_acquire_many(permits).ok()?;
         Some(self.reservation(purpose, permit))
     }
 
-    /// Takes memory for a request, in the order of asking. Code 21 when others hold it for too long.
-    /// More than there is means all there is.
+    /// Reserves memory for a request, first in, first out. Code 21 if others hold it for too long. A larger reservation
+    /// than the pool is reduced to the whole pool.
     pub async fn take(&self, purpose: Use, bytes: usize) -> Result<Reservation> {
         self.take_holding(0, &mut self.patience(), purpose, bytes)
             .await
     }
 
-    /// What a request begins with.
+    /// The wait limit of a new request.
     pub fn patience(&self) -> Patience {
         Patience(self.0.patience)
     }
 
-    /// The same for one who holds so many bytes already and keeps them while it waits. Those who do hold
-    /// at most half of all there is, where there are several: more would wait for nobody but one another.
+    /// The same for a request that already holds this many bytes and keeps them while it waits. If there are several,
+    /// such requests hold at most half of the pool: with more they would only wait for one another.
     pub async fn take_holding(
         &self,
         held: usize,
@@ -139,7 +139,7 @@ impl Memory {
         )
     }
 
-    /// Takes memory for a job, however long it takes. Requests do not wait behind it.
+    /// Reserves memory for a job, without a time limit. Requests do not queue behind it.
     pub async fn take_for_job(&self, bytes: usize) -> Reservation {
         let mut waiting = None;
         loop {
@@ -172,7 +172,7 @@ impl Memory {
 
     fn reservation(&self, purpose: Use, permit: SemaphorePermit<'_>) -> Reservation {
         let bytes = permit.num_permits();
-        // The reservation gives them back.
+        // The reservation releases them.
         permit.forget();
         self.0.taken[purpose as usize].fetch_add(bytes, Ordering::Relaxed);
         Reservation {
@@ -183,7 +183,7 @@ impl Memory {
     }
 }
 
-/// Counts one who waits, while it does, and what it holds.
+/// Counts a waiting request and the bytes that it holds.
 struct Waiting<'a> {
     pool: &'a Pool,
     held: usize,
@@ -195,7 +195,7 @@ impl<'a> Waiting<'a> {
         Self { pool, held: 0 }
     }
 
-    /// `None` when those who wait would hold too much.
+    /// `None` if waiting requests would hold too much.
     fn holding(pool: &'a Pool, held: usize) -> Option<Self> {
         let mut waiting = Self::new(pool);
         waiting.held = held;
@@ -211,7 +211,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Bytes that are taken until it is dropped.
+/// Bytes that are reserved until this is dropped.
 pub struct Reservation {
     bytes: usize,
     purpose: Use,
@@ -223,13 +223,13 @@ impl Reservation {
         self.bytes
     }
 
-    /// Adds what another one of the same use holds.
+    /// Adds another reservation for the same purpose.
     pub fn merge(&mut self, mut other: Self) {
         debug_assert!(self.purpose == other.purpose, "they are of one use");
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Takes a part of it away, at most all.
+    /// Splits off a part, at most all.
     pub fn split(&mut self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -240,7 +240,7 @@ impl Reservation {
         }
     }
 
-    /// Gives back what is more than so many bytes.
+    /// Releases all but this many bytes.
     pub fn shrink(&mut self, bytes: usize) {
         drop(self.split(self.bytes.saturating_sub(bytes)));
     }
@@ -306,7 +306,7 @@ mod tests {
         let wait = memory.take_holding(0, &mut patience, Use::Change, 1);
         let (refused, ()) = tokio::join!(wait, async { drop(held) });
         assert_eq!(refused.err().unwrap().code(), Code::Throttling);
-        // What is there at once is not waited for.
+        // Free memory needs no wait.
         let taken = memory.take_holding(0, &mut patience, Use::Change, 1);
         assert_eq!(taken.await.unwrap().bytes(), 1);
     }
@@ -327,7 +327,7 @@ mod tests {
         assert!(futures::poll!(first.as_mut()).is_pending());
         let second = second.now_or_never().expect("it does not wait");
         assert_eq!(second.unwrap_err().code(), Code::Throttling);
-        // The second one's rows were what the first one lacked.
+        // The first one lacked the rows of the second one.
         assert_eq!(first.await.unwrap(), 60);
         assert_eq!(memory.usage().taken, Uses::default());
     }

@@ -1,4 +1,4 @@
-//! Runs a scan and encodes what comes out, part by part.
+//! Runs a scan and encodes its result in chunks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use crate::error::{Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
 use crate::memory::Reservation;
 
-/// An answer up to this size is one part.
+/// A result up to this size is one chunk.
 pub(crate) const FIRST_PART: usize = 4 << 20;
-/// Later parts are at least this large.
+/// Minimum size of later chunks.
 const NEXT_PART: usize = 1 << 20;
 
-/// The answer to a query: Arrow IPC in parts. Dropping it stops the work.
+/// The result of a query: Arrow IPC in chunks. Dropping it cancels the work.
 pub struct Answer {
-    /// What is answered from, which stays as long as this is kept; absent for a statement, whose rows keep
-    /// what they are read from.
+    /// The version that is read, which is pinned as long as this exists; absent for a statement, whose plan pins its
+    /// versions.
     dataset: Option<Arc<Dataset>>,
-    /// What it may hold; given back with it.
+    /// The reservation for its memory.
     memory: Reservation,
     batches: BoxStream<'static, Result<RecordBatch>>,
     encoder: Box<dyn Encode>,
     skip: Option<SkipPerQuery>,
-    /// The columns to send, when the scan has one more.
+    /// The columns to send, if the scan has one more.
     keep: Option<Vec<usize>>,
     done: bool,
-    /// For the parts that are still to be made.
+    /// For the remaining chunks.
     deadline: Option<Deadline>,
 }
 
@@ -99,7 +99,7 @@ impl Answer {
         })
     }
 
-    /// The rows of a statement, which may be of several tables or of none.
+    /// The result of a statement, which may have several tables or none.
     pub(crate) fn of_statement(
         batches: BoxStream<'static, Result<RecordBatch>>,
         encoder: Box<dyn Encode>,
@@ -126,30 +126,30 @@ impl Answer {
         self.memory.bytes()
     }
 
-    /// The version of the table that is answered from; absent for a statement.
+    /// The version of the table that is read; absent for a statement.
     pub fn version(&self) -> Option<u64> {
         self.dataset.as_ref().map(|dataset| dataset.version_id())
     }
 
-    /// What is taken for parts that were given out and are not sent yet. To be asked for when all are:
-    /// `bytes` is what waits to be sent.
+    /// The reservation of chunks that were returned and are not sent yet. Call it after the last chunk: `bytes` is the
+    /// number of unsent ones.
     pub fn into_memory(self, bytes: usize) -> Reservation {
         let mut memory = self.memory;
         memory.shrink(bytes);
         memory
     }
 
-    /// All parts have been given out.
+    /// All chunks have been returned.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// The first part: all of a small answer.
+    /// The first chunk: all of a small result.
     pub async fn first(&mut self) -> Result<Vec<u8>> {
         self.fill(FIRST_PART).await
     }
 
-    /// The next part; `None` at the end.
+    /// The next chunk; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>> {
         if self.done {
             return Ok(None);
@@ -191,7 +191,7 @@ impl Answer {
     }
 }
 
-/// Drops the nearest rows of each query vector: an offset counts for every vector by itself.
+/// Drops the nearest rows of each query vector: the offset applies to every vector separately.
 struct SkipPerQuery {
     offset: u64,
     seen: HashMap<i32, u64>,

@@ -1,4 +1,4 @@
-//! Which columns a query returns.
+//! The columns that a query returns.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::names::short;
 use crate::schema::columns::canonical_column;
 use crate::schema::expression::{self, Expression};
 
-/// Columns that are not part of a table's schema and can be asked for by name.
+/// Columns that are not part of a table's schema and that a query can name.
 const SYSTEM_COLUMNS: &[&str] = &[
     "_rowid",
     "_rowaddr",
@@ -24,7 +24,7 @@ const SYSTEM_COLUMNS: &[&str] = &[
     "_row_last_updated_at_version",
 ];
 
-/// The wanted columns, in the wanted order.
+/// The requested columns, in their order.
 #[derive(Debug, Default, PartialEq)]
 pub enum Columns {
     #[default]
@@ -36,12 +36,12 @@ pub enum Columns {
 }
 
 impl Columns {
-    /// Whether no SQL is among them.
+    /// Whether none of them is SQL.
     pub fn are_paths(&self) -> bool {
         !matches!(self, Self::Aliases(_))
     }
 
-    /// Output name and expression of each column; `None` for all columns as they are.
+    /// Output name and expression of each column; `None` for all columns unchanged.
     pub fn expressions(&self, dataset: &Dataset) -> Result<Option<Vec<(String, String)>>> {
         self.check_names()?;
         match self {
@@ -71,7 +71,7 @@ impl Columns {
         }
     }
 
-    /// The expressions of columns that are no columns of the table.
+    /// The expressions that are not columns of the table.
     pub fn computed(&self, dataset: &Dataset) -> Result<Vec<Expression>> {
         let Self::Aliases(aliases) = self else {
             return Ok(Vec::new());
@@ -82,7 +82,7 @@ impl Columns {
             .collect()
     }
 
-    /// Refuses two columns of one name.
+    /// Rejects duplicate names.
     fn check_names(&self) -> Result<()> {
         let names: Vec<&String> = match self {
             Self::All => Vec::new(),
@@ -136,7 +136,7 @@ impl<'de> Visitor<'de> for ColumnsVisitor {
         while let Some(key) = map.next_key::<String>()? {
             match map.next_value::<Value>()? {
                 Value::None => {}
-                // What a client that means the other form has got wrong is no alias.
+                // Probably a mistake in the other form, not an alias.
                 Value::Text(_) if matches!(key.as_str(), "column_names" | "column_aliases") => {
                     let right = match key.as_str() {
                         "column_names" => "an array of column names",
@@ -154,7 +154,7 @@ impl<'de> Visitor<'de> for ColumnsVisitor {
                 _ => return Err(de::Error::custom(format!("`{key}` has the wrong form"))),
             }
         }
-        // The Java client sends both forms, the one that is not meant empty.
+        // The Java client sends both forms, the unused one empty.
         if let (Some(listed), Some(mapped)) = (&names, &aliases) {
             match (listed.is_empty(), mapped.is_empty()) {
                 (true, true) => return Ok(Columns::All),
@@ -174,7 +174,7 @@ impl<'de> Visitor<'de> for ColumnsVisitor {
     }
 }
 
-/// What can stand behind a key. A map keeps the order of its keys: it is the order of the columns.
+/// A value in the object. A map preserves the order of its keys, which is the order of the columns.
 enum Value {
     None,
     Text(String),

@@ -1,4 +1,4 @@
-//! The plan of a query, before and after it ran.
+//! The plan of a query, before and after execution.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 
 impl Table {
-    /// The plan that [`Table::query`] would run; verbose shows the columns of each step too. `body`:
-    /// `{query, verbose}`.
+    /// The plan that [`Table::query`] would run; verbose also shows the columns of each step. `body`: `{query,
+    /// verbose}`.
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let mut deadline = self.tables().query_deadline();
         deadline.spend(self.explained(body, options)).await
@@ -43,7 +43,7 @@ impl Table {
         Ok(self.without_location(&text))
     }
 
-    /// Runs a query and tells what each step of its plan did. `body`: a query.
+    /// Runs a query and reports what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let mut deadline = self.tables().query_deadline();
         deadline.spend(self.analyzed(body, options)).await
@@ -72,7 +72,7 @@ impl Table {
         Ok(self.without_location(&told.map_err(Error::of_input)?))
     }
 
-    /// Where the table lies is the server's business.
+    /// Removes the location of the table, which clients must not see.
     fn without_location(&self, plan: &str) -> String {
         let location = self.handle().location();
         let path = location

@@ -1,4 +1,4 @@
-//! From rows that a search has found to the rows that a query returns.
+//! Fetches the returned columns of matching rows.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::plan_format::{self, Measured, Step};
 /// Rows that are fetched together.
 const ROWS: usize = 1_024;
 
-/// Rows as they are wanted.
+/// A stream of the returned rows.
 pub struct Rows {
     pub schema: SchemaRef,
     pub batches: BoxStream<'static, Result<RecordBatch>>,
 }
 
-/// Which of the rows that were found are returned, and what of them.
+/// The requested range of matching rows, and their columns.
 pub struct Wanted {
     pub output: Arc<Output>,
     pub offset: usize,
@@ -38,7 +38,7 @@ impl Wanted {
         }
     }
 
-    /// All rows that are found.
+    /// All matching rows.
     pub fn all(output: Output) -> Self {
         Self {
             output: Arc::new(output),
@@ -47,7 +47,7 @@ impl Wanted {
         }
     }
 
-    /// What is done with the rows that are found, above the step that finds them.
+    /// The steps of the plan above the search step.
     pub fn steps(&self, verbose: bool, found: Step, measured: Option<Measured>) -> Step {
         let found = match self.output.is_sorted() {
             true => Step::new(format!("SortExec: expr=[{}]", self.output.order())).reads([found]),
@@ -58,7 +58,7 @@ impl Wanted {
             .reads([plan_format::limit(self.offset, self.limit, found)])
     }
 
-    /// The columns of the rows that are wanted, of all that were found.
+    /// The columns of the requested range of rows.
     pub async fn fetch(&self, found: Vec<Ranked>, rows: &Arc<RowCaches>) -> Result<Rows> {
         let output = self.output.clone();
         if output.is_sorted() {
@@ -90,7 +90,7 @@ impl Wanted {
 }
 
 impl Rows {
-    /// Reads all of them and tells how many they are.
+    /// Reads all of them and returns their number.
     pub async fn count(mut self) -> Result<usize> {
         let mut count = 0;
         while let Some(batch) = self.batches.next().await {

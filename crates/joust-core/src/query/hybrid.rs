@@ -1,4 +1,4 @@
-//! A search by vector and by text at once: both find rows, and what they found is put in one order.
+//! Hybrid search: runs a vector and a text search and fuses their results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::output::Ranked;
 use crate::error::{Error, Result};
 use crate::vector::Neighbor;
 
-/// What a query says about it; what is absent has a default.
+/// The options in a query; absent ones have defaults.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct HybridRequest {
@@ -24,15 +24,15 @@ pub struct HybridRequest {
     vector_weight: Option<f64>,
 }
 
-/// How the two are put together.
+/// The fusion method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-// By way of a string: given another type, serde_json takes an enum for broken JSON.
+// Through a string: for a value of another type, serde_json reports invalid JSON.
 #[serde(try_from = "String")]
 pub enum Method {
-    /// A row counts by its places in the two lists.
+    /// By the ranks of a row in the two lists.
     #[default]
     Rrf,
-    /// A row counts by its score and its distance, each scaled to 0 to 1 over its list.
+    /// By the score and the distance of a row, each scaled to 0 to 1 over its list.
     Weighted,
 }
 
@@ -51,9 +51,9 @@ impl TryFrom<String> for Method {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hybrid {
     pub method: Method,
-    /// Reciprocal rank: added to every rank, so that the first ones do not decide alone.
+    /// Reciprocal rank fusion: added to every rank, so that the first ranks do not dominate.
     pub rank_constant: f32,
-    /// Weighted: the share of the vector's scores, 0 to 1.
+    /// Weighted: the weight of the vector scores, 0 to 1.
     pub vector_weight: f32,
 }
 
@@ -79,7 +79,7 @@ impl Hybrid {
         })
     }
 
-    /// Rows of both lists, each of which is in its own order, the most relevant first.
+    /// Fuses two lists, each in its order of relevance, the most relevant first.
     pub fn fuse(&self, found: &[Hit], near: &[Neighbor]) -> Vec<Ranked> {
         let mut rows: HashMap<u64, Ranked> = HashMap::new();
         let text = scaled(found.iter().map(|hit| hit.score));
@@ -121,7 +121,7 @@ impl Hybrid {
     }
 }
 
-/// Scores from 0 to 1; all 1 when they are equal.
+/// Scores from 0 to 1; all 1 if they are equal.
 fn scaled(scores: impl Iterator<Item = f32> + Clone) -> impl Iterator<Item = f32> {
     let least = scores.clone().fold(f32::INFINITY, f32::min);
     let most = scores.clone().fold(f32::NEG_INFINITY, f32::max);

@@ -1,8 +1,8 @@
-//! Queries: from the bytes of a request to the bytes of an answer.
+//! Queries: from the bytes of a request to the bytes of a result.
 //!
-//! [`request`] decodes a body, [`vector`] finds what a vector is compared with, [`plan`] turns both
-//! into a Lance scan, a [`text_search`], a search for the [`nearest`] rows or [`reads`] of rows in memory;
-//! [`answer`] runs it and encodes what comes out.
+//! [`request`] decodes a body, [`vector`] resolves the vector column, and [`plan`] turns both into a Lance scan, a
+//! [`text_search`], a search for the [`nearest`] rows or [`reads`] of rows in memory. [`answer`] runs it and encodes
+//! its result.
 
 mod answer;
 mod columns;
@@ -44,26 +44,26 @@ use reads::Reads;
 use request::Query;
 use text_search::TextSearch;
 
-/// What the server knows about a query besides its body.
+/// The parameters of a query besides its body.
 #[derive(Debug, Clone)]
 pub struct QueryOptions {
-    /// The identifier in the request's path; a body that names another object is refused.
+    /// The identifier in the request's path; a body that names another object is rejected.
     pub id: Vec<String>,
     pub format: Format,
-    /// Do not answer from anything learnt before this time.
+    /// Only use a state that was checked after this time.
     pub not_before: Option<SystemTime>,
-    /// Do not answer from an older version than this, if there is one as new.
+    /// Do not answer from an older version, if this one exists.
     pub min_version: Option<u64>,
 }
 
-/// Whether a body can be read as a query; what the table has to do with it is left open.
+/// Whether a body is a valid query, independent of the table.
 pub fn check(body: &[u8]) -> Result<()> {
     Query::decode(body).map(drop)
 }
 
 impl Table {
-    /// Runs a query. `body` is the JSON of the namespace interface or of the LanceDB SDKs; where
-    /// they differ, the form of a value tells which it is.
+    /// Runs a query. `body` is the JSON of the namespace interface or of the LanceDB SDKs; where they differ, the form
+    /// of a value identifies the interface.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let mut deadline = self.tables().query_deadline();
         let mut answer = deadline.spend(self.answer(body, options)).await?;
@@ -99,7 +99,7 @@ impl Table {
         Box::pin(self.scan(source, query, options.format, memory)).await
     }
 
-    /// Lance's answer. What it takes is large: callers box it.
+    /// Runs a Lance scan. The future is large: callers box it.
     async fn scan(
         &self,
         source: plan::Source,
@@ -142,7 +142,7 @@ impl Table {
         }
     }
 
-    /// The version that a query asks.
+    /// The version to read.
     async fn queried(&self, query: &Query, options: &QueryOptions) -> Result<Arc<Dataset>> {
         query.check_addressed_to(&options.id)?;
         let table = match query.branch.as_deref() {
@@ -182,13 +182,13 @@ impl Table {
     }
 }
 
-/// Who answers.
+/// The strategy of a query.
 enum Planned {
     /// Lance.
     Scan,
     Text(Box<TextSearch>),
-    /// Vectors and rows in memory; or Lance, when they turn out not to be there.
+    /// Vectors and rows in memory; or Lance, if they are not in memory.
     Nearest(Box<NearestRows>),
-    /// Rows in memory that satisfy a filter.
+    /// Rows in memory that match a filter.
     Reads(Box<Reads>),
 }

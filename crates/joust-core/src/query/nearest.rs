@@ -1,4 +1,4 @@
-//! Queries by vector that are answered without a plan of Lance's.
+//! Vector queries without a Lance plan.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,16 +20,16 @@ use crate::plan_format::{Measured, Step};
 use crate::schema::expression::Expression;
 use crate::vector::{Bounds, Neighbor, Probes, Search, SearchStrategy, key};
 
-/// More rows are a scan's business, which returns them as it reads them.
+/// More rows are left to a scan, which streams them.
 const MOST_ROWS: u64 = 10_000;
 /// The same, over all vectors of a query.
 const MOST_ROWS_OF_ALL: u64 = 100_000;
 
-/// A search by vector with everything that is done with its rows.
+/// A vector search with the processing of its rows.
 pub struct NearestRows {
     nearest: Nearest,
     wanted: Wanted,
-    /// Of each vector's rows.
+    /// Applies to the rows of each vector.
     offset: usize,
     limit: usize,
 }
@@ -102,7 +102,7 @@ impl Nearest {
         Ok(strategy.map(|strategy| Self { search, strategy }))
     }
 
-    /// The nearest rows to each vector, the nearest first; `None` when Lance has to search after all.
+    /// The nearest rows of each vector, the nearest first; `None` if Lance has to search.
     pub async fn find(&self, caches: &Caches) -> Result<Option<Vec<Vec<Neighbor>>>> {
         self.search.find(&self.strategy, caches.vectors()).await
     }
@@ -145,7 +145,7 @@ impl NearestRows {
         }))
     }
 
-    /// The rows; `None` when Lance has to search after all.
+    /// The rows; `None` if Lance has to search.
     pub async fn rows(&self, caches: &Caches) -> Result<Option<Rows>> {
         let Some(near) = self.nearest.find(caches).await? else {
             return Ok(None);
@@ -156,7 +156,7 @@ impl NearestRows {
             .map(Some)
     }
 
-    /// The rows that are returned, one vector's after another's.
+    /// The returned rows, vector by vector.
     fn ranked(&self, near: &[Vec<Neighbor>]) -> Vec<Ranked> {
         let each = near.iter().zip(0..).flat_map(|(near, query)| {
             let wanted = near.iter().skip(self.offset).take(self.limit);
@@ -168,14 +168,14 @@ impl NearestRows {
         each.collect()
     }
 
-    /// The plan; `None` when it is Lance's.
+    /// The plan; `None` if it is Lance's.
     pub async fn steps(&self, verbose: bool, caches: &Caches) -> Result<Option<Step>> {
-        // Only a search shows whether all that it needs is in memory.
+        // Only a search shows whether all required data is in memory.
         let near = self.nearest.find(caches).await?;
         Ok(near.map(|_| self.plan(verbose, None, None)))
     }
 
-    /// Runs the search: the plan with what its steps took and found.
+    /// Runs the search: the plan with the time and the number of rows of each step.
     pub async fn analyze(&self, caches: &Caches) -> Result<Option<Step>> {
         let started = Instant::now();
         let Some(near) = self.nearest.find(caches).await? else {
@@ -211,10 +211,10 @@ impl NearestRows {
     }
 }
 
-/// What is returned, when it is columns of the table as they are and what the search knows.
+/// The output, if it only has unchanged columns of the table and results of the search.
 pub fn output(dataset: &Arc<Dataset>, query: &Query, own: &[Own]) -> Result<Option<Output>> {
     let expressions = query.columns.expressions(dataset)?;
-    // With several vectors it is a column of the answer; who wants another by that name is told.
+    // With several vectors it is a result column, and a table column of that name is rejected.
     let is_taken = |name: &str| own.contains(&Own::Query) && name == QUERY_INDEX;
     let is_known = |sql: &str| match sql {
         "_distance" if own.contains(&Own::Distance) => true,
@@ -240,7 +240,7 @@ pub fn output(dataset: &Arc<Dataset>, query: &Query, own: &[Own]) -> Result<Opti
     Output::new(dataset.clone(), expressions, with_row_id, own).map(Some)
 }
 
-/// The vectors of a query by themselves.
+/// The query vectors, separately.
 fn each(vectors: &ArrayRef) -> Vec<ArrayRef> {
     match vectors.as_fixed_size_list_opt() {
         Some(several) => (0..several.len())
@@ -250,7 +250,7 @@ fn each(vectors: &ArrayRef) -> Vec<ArrayRef> {
     }
 }
 
-/// A column of the table that is not part of another.
+/// A top-level column of the table.
 pub fn own_field<'a>(dataset: &'a Dataset, path: &str) -> Option<&'a Field> {
     let field = dataset.schema().field(path)?;
     let mut own = dataset.schema().fields.iter();

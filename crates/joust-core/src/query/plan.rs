@@ -17,19 +17,19 @@ use crate::schema::columns::canonical_column;
 use crate::schema::expression;
 use crate::vector::stale_rows;
 
-/// Bytes of a batch, however wide the rows are: Lance's own batches have 8,192 rows.
+/// Bytes of a batch, independent of the row width: Lance's default batches have 8,192 rows.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// A version, and the bytes that a scan of it may read ahead.
+/// A version, and the read-ahead of a scan in bytes.
 #[derive(Clone)]
 pub struct Source {
     pub dataset: Arc<Dataset>,
     pub read_ahead: usize,
-    /// Rows of a batch, where expressions make too much of as many as Lance would take.
+    /// Rows of a batch, if the results of expressions would be too large for Lance's default.
     pub rows_at_once: Option<usize>,
 }
 
-/// A scan that answers the query, errors of the query included.
+/// A scan that answers the query; reports errors of the query.
 pub async fn scanner(source: &Source, query: &Query) -> Result<Scanner> {
     build(source, query).await.map_err(Error::of_input)
 }
@@ -68,7 +68,7 @@ pub async fn nearest(source: &Source, query: &Query) -> Result<Scanner> {
     half(scanner, query, "_distance").map_err(Error::of_input)
 }
 
-/// Row ids and scores of the best rows by text: the other half.
+/// Row ids and scores of the top rows by text: the other half.
 pub async fn texts(source: &Source, query: &Query, text: &TextQuery) -> Result<Scanner> {
     let mut scanner = filtered(source, query)?;
     search_by_text(&mut scanner, &source.dataset, query, text)
@@ -93,7 +93,7 @@ fn filtered(source: &Source, query: &Query) -> Result<Scanner> {
     if let Some(rows) = source.rows_at_once {
         scanner.batch_size(rows);
     }
-    // Without a vector or text search there is nothing that a filter could come after.
+    // Without a vector or text search, there is no postfilter.
     scanner.prefilter(query.prefilter.unwrap_or(true));
     if query.fast_search == Some(true) {
         scanner.fast_search();
@@ -129,7 +129,7 @@ async fn search_by_text(
     Ok(())
 }
 
-/// Refuses a column that the table has not. Paths into a list are the index's to know.
+/// Rejects a column that the table does not have. Lance validates paths into a list.
 fn text_column(dataset: &Dataset, path: &str) -> Result<()> {
     let column = path.split('.').next().unwrap_or(path);
     match canonical_column(dataset, path) {
@@ -138,7 +138,7 @@ fn text_column(dataset: &Dataset, path: &str) -> Result<()> {
     }
 }
 
-/// Whether it is a search for each of several vectors.
+/// Returns whether it searches each of several vectors separately.
 async fn search_by_vector(
     scanner: &mut Scanner,
     dataset: &Dataset,
@@ -149,13 +149,13 @@ async fn search_by_vector(
     search.set(scanner)?;
     let batch = matches!(query.vector, Vectors::Many(_)) && !search.column.holds_several;
     if batch && stale_rows::may_be_held(dataset) {
-        // It takes what a filter leaves for rows of the table, and a scalar index holds others too.
+        // Lance treats the result of a filter as rows of the table, but a scalar index may contain others.
         scanner.use_scalar_index(false);
     }
     Ok(batch)
 }
 
-/// Limit and offset over the whole result. In a batch each vector has its own: see the answer.
+/// Limit and offset over the whole result. In a batch, each vector has its own offset: see the answer.
 fn limit(scanner: &mut Scanner, query: &Query, batch: bool) -> Result<()> {
     if batch {
         if query.k == 0 {

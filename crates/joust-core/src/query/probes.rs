@@ -1,4 +1,4 @@
-//! How many partitions of an index a vector search looks into.
+//! The number of partitions of an index that a vector search probes.
 
 use lance::dataset::scanner::Scanner;
 use lance_index::vector::ProbeParams;
@@ -6,8 +6,8 @@ use lance_index::vector::ProbeParams;
 use super::request::Query;
 use crate::error::{Error, Result};
 
-/// The bounds: `nprobes` counts for a bound that is not given by itself, and not at all with
-/// `minimum_nprobes` or `search_effort`. A maximum of 0 is no maximum.
+/// The bounds: `nprobes` sets a bound that is not set explicitly, and is ignored with `minimum_nprobes` or
+/// `search_effort`. A maximum of 0 means no maximum.
 pub fn bounds(query: &Query) -> Result<ProbeParams> {
     let given = |number: Option<u32>| number.filter(|number| *number > 0);
     let minimum = given(query.minimum_nprobes);

@@ -1,4 +1,4 @@
-//! Queries by a filter alone that are answered from memory.
+//! Queries with only a filter that are answered from memory.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,14 +17,14 @@ use crate::plan_format::{self, Measured, Step};
 use crate::schema::expression::Expression;
 use crate::schema::predicate::{Is, comparisons};
 
-/// More rows are a scan's business, which returns them as it reads them.
+/// More rows are left to a scan, which streams them.
 const MOST_ROWS: u64 = 10_000;
 
-/// Rows that satisfy a filter, in the table's order, and what is returned of them.
+/// Rows that match a filter, in the table's order, and their output columns.
 pub struct Reads {
     rows: Vec<u64>,
     filter: String,
-    /// What in memory tells the rows.
+    /// The data in memory that selects the rows.
     how: String,
     wanted: Wanted,
 }
@@ -85,7 +85,7 @@ impl Reads {
         self.wanted.steps(verbose, read.reads([known]), measured)
     }
 
-    /// Reads the rows: the plan with how long that took.
+    /// Reads the rows: the plan with the duration.
     pub async fn analyze(&self, caches: &Caches) -> Result<Step> {
         let started = Instant::now();
         let rows = self.rows(caches).await?.count().await?;
@@ -97,7 +97,7 @@ impl Reads {
     }
 }
 
-/// Rows that are asked for by the values of one column.
+/// Rows by the values of one column.
 async fn by_value(
     dataset: &Arc<Dataset>,
     filter: &str,
@@ -124,7 +124,7 @@ async fn by_value(
     Ok(rows.map(|rows| (rows, how())))
 }
 
-/// Rows that satisfy a filter whose columns are in memory, or that satisfied the same filter before.
+/// Rows that match a filter whose columns are in memory, or whose result is cached.
 async fn by_filter(
     dataset: &Arc<Dataset>,
     filter: &str,

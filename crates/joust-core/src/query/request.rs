@@ -1,9 +1,8 @@
-//! The query body, in both wire forms.
+//! The query body, in both wire formats.
 //!
-//! The namespace interface and the LanceDB SDKs name the same fields and disagree on the form of
-//! three: `vector` (an object or a bare array), `columns` (an object, an array or a map) and
-//! `full_text_query`. No form of one could be taken for a form of the other, so one decoder reads
-//! both. Fields it does not know are ignored, as the interface asks.
+//! The namespace interface and the LanceDB SDKs use the same field names and differ in the form of three: `vector` (an
+//! object or a bare array), `columns` (an object, an array or a map) and `full_text_query`. The forms are distinct, so
+//! one decoder reads both. Unknown fields are ignored, as the interface requires.
 
 use std::collections::HashMap;
 
@@ -25,12 +24,12 @@ use crate::schema::predicate::computed_expressions;
 pub struct Query {
     #[serde(default)]
     id: Option<Vec<String>>,
-    // What every body may have: the server reads it, here only its form counts.
+    // Allowed in every body: the server reads it; only its form is checked here.
     #[serde(default, rename = "identity")]
     _identity: Option<Object<Identity>>,
     #[serde(default, rename = "context")]
     _context: Option<HashMap<String, String>>,
-    /// Rows to return; a vector search with several vectors returns as many for each.
+    /// Rows to return; a search with several vectors returns this many for each.
     pub k: u64,
     #[serde(default)]
     pub offset: Option<u64>,
@@ -40,10 +39,10 @@ pub struct Query {
     pub vector_column: Option<String>,
     #[serde(default)]
     pub distance_type: Option<String>,
-    /// Least distance, inclusive.
+    /// Lower bound of the distance, inclusive.
     #[serde(default)]
     pub lower_bound: Option<f32>,
-    /// Greatest distance, exclusive.
+    /// Upper bound of the distance, exclusive.
     #[serde(default)]
     pub upper_bound: Option<f32>,
     #[serde(default)]
@@ -77,13 +76,13 @@ pub struct Query {
     pub order_by: Option<Vec<Object<Ordering>>>,
     #[serde(default)]
     full_text_query: Option<serde_json::Value>,
-    /// What `full_text_query` asks.
+    /// The decoded `full_text_query`.
     #[serde(skip)]
     pub text: Option<TextQuery>,
-    /// Passages of the texts that were found.
+    /// Options of highlighted passages.
     #[serde(default)]
     pub highlight: Option<Object<Highlight>>,
-    /// How a search by vector and by text at once puts the two together.
+    /// Options of a hybrid search.
     #[serde(default)]
     pub hybrid: Option<Object<HybridRequest>>,
     #[serde(default)]
@@ -122,7 +121,7 @@ pub struct Explain {
     pub verbose: Option<bool>,
 }
 
-/// Who asks.
+/// The identity of the client.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Identity {
     #[serde(default, rename = "api_key")]
@@ -150,13 +149,13 @@ impl Query {
         Ok(self)
     }
 
-    /// Refuses a body that is meant for another object.
+    /// Rejects a body for another object.
     pub fn check_addressed_to(&self, id: &[String]) -> Result<()> {
         check_id(self.id.as_deref(), id)
     }
 
-    /// Whether Lance needs row ids that the client did not ask for: to sort by a column that is not
-    /// returned it looks the rest up by them.
+    /// Whether Lance needs row ids that the client did not request: to sort by a column that is not returned, it
+    /// fetches the other columns by row id.
     pub fn needs_row_id(&self) -> bool {
         self.with_row_id != Some(true)
             && self
@@ -166,14 +165,14 @@ impl Query {
             && !matches!(self.columns, Columns::All)
     }
 
-    /// What its expressions make of the rows of a scan; `None` where they are plain comparisons.
+    /// The size of the results of its expressions over the rows of a scan; `None` for plain comparisons.
     pub fn evaluation(&self, dataset: &Dataset) -> Result<Option<Evaluation>> {
         let mut expressions = self.columns.computed(dataset)?;
         expressions.extend(computed_expressions(self.filter.as_deref().unwrap_or(""))?);
         Ok(Evaluation::of_scan(dataset, &expressions))
     }
 
-    /// The rows to find before the offset is skipped.
+    /// The rows to search before the offset is skipped.
     pub fn reach(&self) -> u64 {
         self.k.saturating_add(self.offset.unwrap_or(0))
     }
@@ -184,7 +183,7 @@ impl Explain {
         let mut explain: Self = decode(body)?;
         check_id(explain.id.as_deref(), id)?;
         let mut query = explain.query.0.checked()?;
-        // The branch stands beside the query or in it.
+        // The branch is beside the query or in it.
         if query.branch.is_none() {
             query.branch = explain.branch.take();
         }
@@ -203,13 +202,13 @@ fn check_id(body: Option<&[String]>, path: &[String]) -> Result<()> {
     }
 }
 
-/// Checks the whole body for UTF-8 first: from bytes, serde_json would skip the strings of unknown
-/// members without looking at them.
+/// Checks the whole body for UTF-8 first: in bytes, serde_json would skip the strings of unknown members without
+/// validation.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     let body = std::str::from_utf8(body).map_err(|_| Error::invalid("the body is not UTF-8"))?;
     let decoded = serde_json::from_str::<Object<T>>(body);
     decoded.map(|Object(value)| value).map_err(|_| {
-        // Again, slower, to learn which field is at fault.
+        // Decodes again, more slowly, to identify the invalid field.
         let mut deserializer = serde_json::Deserializer::from_str(body);
         let message = match serde_path_to_error::deserialize::<_, Object<T>>(&mut deserializer) {
             Ok(_) => "it has more than one JSON value".to_string(),

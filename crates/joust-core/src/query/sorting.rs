@@ -1,4 +1,4 @@
-//! Sorts of many rows: in bounded memory, with the rest in temporary files.
+//! Sorts of many rows in bounded memory; they spill to temporary files.
 
 use std::sync::Arc;
 
@@ -15,29 +15,29 @@ use crate::json::guarded;
 use crate::table::rows_in;
 use crate::vector::stale_rows;
 
-/// Batches that a sort's memory has room for: those of many files are merged at the same time.
+/// Batches that fit into a sort's memory: the merge reads those of many files concurrently.
 const BATCHES: usize = 32;
-/// Rows of a batch, at most.
+/// The most rows of a batch.
 const BATCH_ROWS: usize = 8_192;
-/// The part of a sort's memory that the rows wanted may take for them to be kept while all others pass
-/// by, which can't be put into files. More of them are sorted with all the rest.
+/// The fraction of a sort's memory for a top-k sort, which cannot spill. If the requested rows need more, all rows are
+/// sorted.
 const KEPT: usize = 4;
 
-/// A scan that is planned.
+/// A planned scan.
 pub struct Sorted {
     plan: Arc<dyn ExecutionPlan>,
     options: LanceExecutionOptions,
 }
 
 impl Sorted {
-    /// Runs the scan. What is stored in a form of Lance's own, as JSON is, comes out as it came in.
+    /// Runs the scan. Values with an internal storage form, such as JSON, are returned in their input form.
     pub fn start(self) -> Result<DatasetRecordBatchStream> {
         let rows = execute_plan(self.plan, self.options).map_err(Error::of_input)?;
         Ok(DatasetRecordBatchStream::new(guarded(rows)))
     }
 }
 
-/// Plans a scan; when it sorts, in so many bytes.
+/// Plans a scan; a sort uses at most this many bytes.
 pub async fn plan(
     mut scanner: Scanner,
     query: &Query,

@@ -7,7 +7,7 @@ use lance_index::scalar::inverted::query as native;
 
 use crate::error::{Error, Result};
 
-/// The query as Lance has it.
+/// Converts a query to Lance's form.
 pub fn native(query: &Query, limit: u64) -> Result<FullTextSearchQuery> {
     let limit = i64::try_from(limit).ok().filter(|limit| *limit < i64::MAX);
     Ok(FullTextSearchQuery::new_query(convert(query)?).limit(limit))
@@ -28,7 +28,7 @@ fn convert(query: &Query) -> Result<native::FtsQuery> {
             Some(*negative_boost),
         )
         .into(),
-        Query::Best(queries) => best(queries)?,
+        Query::DisjunctionMax(queries) => best(queries)?,
         Query::CombinedFields(query) => combined(query)?.into(),
         Query::Boolean {
             must,
@@ -68,7 +68,7 @@ fn phrase(query: &Phrase) -> native::PhraseQuery {
     }
 }
 
-/// Lance takes the best of several columns for words only.
+/// Lance supports a disjunction over columns for words only.
 fn best(queries: &[Query]) -> Result<native::FtsQuery> {
     let match_queries = queries.iter().map(|query| match query {
         Query::Match(query) => Ok(matching(query)),

@@ -1,5 +1,4 @@
-//! A query for texts that is not one scan of Lance: joust's own indexes find the rows, or texts and
-//! vectors are searched at once.
+//! A text query that is not a single Lance scan: joust's indexes search the texts, or the search is hybrid.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,11 +27,11 @@ use crate::schema::expression::Expression;
 use crate::text::{Found, Search, indexed};
 use crate::vector::{Neighbor, stale_rows};
 
-/// Passages that a query asks for; what is absent has a default.
+/// Options of highlighted passages; absent ones have defaults.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Highlight {
-    /// All columns that are searched when there are none.
+    /// If absent, all searched columns.
     columns: Option<Vec<String>>,
     pre_tag: Option<String>,
     post_tag: Option<String>,
@@ -55,7 +54,7 @@ impl Highlight {
     }
 }
 
-/// A search with everything that is done with its rows.
+/// A search with the processing of its rows.
 pub struct TextSearch {
     text: Text,
     /// The other half of a hybrid search.
@@ -63,22 +62,22 @@ pub struct TextSearch {
     wanted: Wanted,
 }
 
-/// Who finds the nearest rows.
+/// The strategy of the vector search.
 struct Neighbours {
     own: Option<Nearest>,
-    /// When it can't be found without Lance.
+    /// If it needs Lance.
     scanner: Arc<Scanner>,
     dataset: Arc<Dataset>,
 }
 
-/// Who finds the texts.
+/// The strategy of the text search.
 enum Text {
     Own(Box<Found>),
     Native(Arc<Scanner>),
 }
 
 impl TextSearch {
-    /// `None` when it is one scan: by text alone, on columns that have no FTS index.
+    /// `None` if it is one scan: only text, on columns without an FTS index.
     pub async fn new(
         source: &plan::Source,
         query: &Query,
@@ -158,7 +157,7 @@ impl TextSearch {
         self.wanted.fetch(found, caches.rows()).await
     }
 
-    /// All rows that were found, the best first.
+    /// All matching rows, the best first.
     async fn ranked(&self, caches: &Caches) -> Result<Vec<Ranked>> {
         let Some((neighbours, hybrid)) = &self.vector else {
             let hits = self.text.hits(caches).await?;
@@ -178,7 +177,7 @@ impl TextSearch {
         Ok(self.wanted.steps(verbose, found, None))
     }
 
-    /// Runs the search: the plan with what each of its steps took and found.
+    /// Runs the search: the plan with the time and the number of rows of each step.
     pub async fn analyze(&self, caches: &Caches) -> Result<Step> {
         let (hits, mut plan) = self.text.traced(caches).await?;
         let found: Vec<Ranked> = match &self.vector {
@@ -221,7 +220,7 @@ impl Text {
         }
     }
 
-    /// What it finds, and the plan with what was done for it.
+    /// The matching rows, and the plan with its metrics.
     async fn traced(&self, caches: &Caches) -> Result<(Vec<Hit>, Step)> {
         let started = Instant::now();
         match self {

@@ -1,4 +1,4 @@
-//! What a query vector is compared with, and the vector as Arrow has it.
+//! Resolves the column of a vector search, and converts the query vector to Arrow.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::error::{Error, Result};
 use crate::schema::columns::{canonical_column, unknown_column};
 use crate::schema::vector_column::{VectorColumn, describe};
 
-/// The column that the vectors are compared with: the one that was named, or the only one whose
-/// dimension is theirs.
+/// The column of the search: the named one, or the only one with the dimension of the vectors.
 pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Result<VectorColumn> {
     if let Some(path) = named {
         let path = &canonical_column(dataset, path)?;
@@ -27,7 +26,7 @@ pub fn column(dataset: &Dataset, named: Option<&str>, dimension: usize) -> Resul
             ))
         })?;
         if column.dimension != dimension {
-            // LanceDB's words, which its users and their tools know.
+            // LanceDB's wording, which its users and their tools know.
             return Err(Error::invalid(format!(
                 "the query vector does not fit: query dim({dimension}) doesn't match the column \
                  {path} vector dim({})",
@@ -48,7 +47,7 @@ fn only(all: Vec<VectorColumn>, dimension: usize) -> Result<VectorColumn> {
             .collect();
         texts.join(", ")
     };
-    // LanceDB's words begin the sentence, because its users and their tools know them.
+    // The sentence begins with LanceDB's wording, because its users and their tools know it.
     let none = |found: String| {
         Err(Error::invalid(format!(
             "No vector column found to match with the query vector dimension: {dimension}; {found}"
@@ -99,7 +98,7 @@ fn vector_columns(fields: &[LanceField]) -> Vec<VectorColumn> {
     found
 }
 
-/// The length that all vectors share; `None` when there is no vector.
+/// The dimension of all vectors; `None` if there is no vector.
 pub fn dimension(vectors: &Vectors) -> Result<Option<usize>> {
     match vectors {
         Vectors::None => Ok(None),
@@ -122,7 +121,7 @@ pub fn dimension(vectors: &Vectors) -> Result<Option<usize>> {
 }
 
 impl VectorColumn {
-    /// The vectors as the column has them: one as a plain array, several as a list.
+    /// The vectors in the type of the column: one as a plain array, several as a list.
     pub fn array(&self, vectors: &Vectors) -> Result<ArrayRef> {
         match vectors {
             Vectors::None => Err(Error::invalid("there is no query vector")),

@@ -1,4 +1,4 @@
-//! What a query asks of a search by vector, whoever runs it.
+//! The parameters of a vector search, for every strategy.
 
 use arrow::array::ArrayRef;
 use lance::Dataset;
@@ -13,10 +13,10 @@ use super::vector;
 use crate::error::{Error, Result};
 use crate::schema::vector_column::{VectorColumn, distance_type};
 
-/// A search with everything that the query leaves open decided.
+/// A search with all defaults resolved.
 pub struct VectorSearch {
     pub column: VectorColumn,
-    /// The vectors as the column has them, or as Lance converts them.
+    /// The vectors in the type of the column, or in a type that Lance converts.
     pub vectors: ArrayRef,
     pub k: u64,
     pub metric: Option<DistanceType>,
@@ -33,7 +33,7 @@ impl VectorSearch {
     pub async fn of(dataset: &Dataset, query: &Query, dimension: usize) -> Result<Self> {
         let column = vector::column(dataset, query.vector_column.as_deref(), dimension)?;
         let vectors = column.array(&query.vector)?;
-        // Room is made for every neighbour that is asked for: never ask for more than there are.
+        // Lance allocates memory for every requested neighbor: never request more rows than there are.
         let fragments = dataset.manifest().fragments.iter();
         let rows: Option<usize> = fragments.map(Fragment::num_rows).sum();
         let rows = match rows {
@@ -41,13 +41,13 @@ impl VectorSearch {
             None => Box::pin(dataset.count_rows(None)).await? as u64,
         };
         let k = query.reach().min(rows).max(1);
-        // Lance makes room for every row that is refined: no more than there are.
+        // Lance allocates memory for every refined row: no more than there are.
         let most = u32::try_from(rows.div_ceil(k)).unwrap_or(u32::MAX).max(1);
         let refine = query
             .refine_factor
             .filter(|factor| *factor > 0)
             .map(|factor| factor.min(most));
-        // As many candidates as are refined must be found: Lance refuses fewer.
+        // The search must return as many candidates as are refined: Lance rejects fewer.
         let candidates = k.saturating_mul(refine.map_or(1, u64::from));
         let ef = query
             .ef
@@ -70,7 +70,7 @@ impl VectorSearch {
         })
     }
 
-    /// Makes a scan of Lance's search so.
+    /// Applies the parameters to a Lance scan.
     pub fn set(&self, scanner: &mut Scanner) -> Result<()> {
         scanner.nearest(&self.column.path, self.vectors.as_ref(), self.k as usize)?;
         if let Some(metric) = self.metric {

@@ -1,4 +1,4 @@
-//! The vectors of a query, in both wire forms: bare numbers, or an object that names which it holds.
+//! The vectors of a query, in both wire formats: bare numbers, or an object that names its kind.
 
 use std::fmt;
 
@@ -109,7 +109,7 @@ fn finite<E: de::Error>(number: f64) -> Result<f32, E> {
     }
 }
 
-/// The first element tells one vector from several.
+/// The first element distinguishes one vector from several.
 enum Element {
     Number(f32),
     Vector(Vec<f32>),

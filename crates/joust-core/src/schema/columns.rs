@@ -1,4 +1,4 @@
-//! Columns by their names.
+//! Resolves columns by name.
 
 use lance::Dataset;
 use lance_core::datatypes::format_field_path;
@@ -6,8 +6,8 @@ use lance_core::datatypes::format_field_path;
 use crate::error::{Code, Error, Result};
 use crate::names::short;
 
-/// The path of a column in the schema's own spelling, quoted where SQL would misread it; the case of
-/// letters does not matter to clients.
+/// The path of a column in the spelling of the schema, quoted where SQL would misread it; client names are
+/// case-insensitive.
 pub fn canonical_column(dataset: &Dataset, path: &str) -> Result<String> {
     let fields = dataset
         .schema()
@@ -17,7 +17,7 @@ pub fn canonical_column(dataset: &Dataset, path: &str) -> Result<String> {
     Ok(format_field_path(&names))
 }
 
-/// Lists the columns of the table.
+/// The error for a column that does not exist; it lists the columns of the table.
 pub fn unknown_column(dataset: &Dataset, name: &str) -> Error {
     let known: Vec<&str> = dataset
         .schema()

@@ -1,8 +1,8 @@
-//! What evaluating expressions takes: over how many rows at once, and how many bytes.
+//! The resources for evaluating expressions: rows per batch, and bytes.
 //!
-//! Lance evaluates an expression over a batch of rows, on several threads at the same time, and allocates outside
-//! of any budget. How many bytes an expression makes of a row is known before ([`expression`](super::expression)).
-//! A scan whose batch would take too much gets smaller batches. A change reads batches of Lance's own length.
+//! Lance evaluates an expression over a batch of rows, on several threads concurrently, and allocates outside of any
+//! budget. The bytes that an expression computes for a row are known in advance ([`expression`](super::expression)). A
+//! scan whose batch would need too much gets smaller batches. A change uses batches of Lance's default length.
 
 use arrow::datatypes::DataType;
 use lance::Dataset;
@@ -13,53 +13,52 @@ use super::expression::{Expression, Size};
 
 /// Rows of Lance's batches.
 const ROWS: u64 = 8_192;
-/// Bytes that the values of a scan's batch may take where smaller batches help.
+/// The most bytes of values in a scan's batch, if smaller batches help.
 const BATCH: u64 = 4 << 20;
-/// What files hold is packed.
+/// Memory for each byte of a compressed file.
 const UNPACKED: u64 = 4;
-/// Growth that counts as little beside the rows that are read anyhow.
+/// Growth that is negligible beside the rows that are read anyway.
 const MODEST: u64 = 8;
-/// Bytes of a row that are taken for its texts and lists where it has blobs, whose size is not known.
+/// Assumed bytes of a row's texts and lists if it has blobs, whose size is unknown.
 const BESIDE_BLOBS: u64 = 16 << 10;
 
-/// What expressions take while they are evaluated.
+/// The resources of expressions during evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Evaluation {
     /// Rows of a batch.
     pub rows: usize,
-    /// Rows of all batches that are evaluated at the same time.
+    /// Rows of all batches that are evaluated concurrently.
     pub in_flight: usize,
-    /// Bytes of what is made of these rows: an estimate, and rather too much.
+    /// Bytes of the results for these rows: an upper estimate.
     pub bytes: usize,
-    /// The same, and rather too little: only what expressions surely add, and texts that repeat more than a few
-    /// times.
+    /// The same as a lower estimate: only what expressions certainly add, and texts that repeat more than a few times.
     pub least_bytes: usize,
 }
 
 /// The rows of an evaluation.
 struct Rows {
-    /// How many a batch has.
+    /// The size of a batch.
     batch: Batch,
-    /// How many there are in all, at most.
+    /// The most rows in total.
     most: u64,
-    /// Bytes of what stands beside a row of the table, such as the row that it is merged with.
+    /// Bytes beside a row of the table, such as the row with which it is merged.
     beside: u64,
 }
 
 enum Batch {
-    /// Lance's number.
+    /// Lance's default.
     Fixed,
-    /// As many as suit, up to a number.
+    /// Any suitable number up to this one.
     Suited(u64),
 }
 
 impl Evaluation {
-    /// For a scan: chooses how many rows a batch has. `None` where nothing but numbers, dates and booleans is made.
+    /// For a scan: chooses the number of rows per batch. `None` if the results are only numbers, dates and booleans.
     pub fn of_scan(dataset: &Dataset, expressions: &[Expression]) -> Option<Self> {
         Self::of_columns(dataset, expressions, ROWS as usize)
     }
 
-    /// For new columns, with at most so many rows in a batch.
+    /// For new columns, with at most this many rows per batch.
     pub fn of_columns(
         dataset: &Dataset,
         expressions: &[Expression],
@@ -73,7 +72,7 @@ impl Evaluation {
         Self::of(dataset, expressions, &rows)
     }
 
-    /// For a change of at most `most` rows. `beside`: bytes of the row that each is merged with.
+    /// For a change of at most `most` rows. `beside`: bytes of the row with which each is merged.
     pub fn of_change(
         dataset: &Dataset,
         expressions: &[Expression],
@@ -88,7 +87,7 @@ impl Evaluation {
         Self::of(dataset, expressions, &rows)
     }
 
-    /// Of both, which are there at the same time.
+    /// The sum of two evaluations that are in memory together.
     pub fn and(self, other: Option<Self>) -> Self {
         let Some(other) = other else {
             return self;
@@ -130,7 +129,7 @@ impl Evaluation {
     }
 }
 
-/// Shorter batches than that would cost more than what they make.
+/// The minimum of rows per batch: shorter batches would cost more than their results.
 fn fewest(size: Size) -> u64 {
     match size.factor {
         _ if size.fixed > 1 << 10 => 1,
@@ -140,13 +139,13 @@ fn fewest(size: Size) -> u64 {
     }
 }
 
-/// What is read for expressions.
+/// The data that expressions read.
 struct Read {
     /// Rows of the version.
     rows: u64,
-    /// Bytes of their columns in one row, as files hold them: the whole row's, where one of them is a text or list.
+    /// Stored bytes of their columns per row: of the whole row if one of them is a text or list.
     bytes: u64,
-    /// The same, with an equal part of the row for each column that is a text or list.
+    /// The same, with an equal share of the row for each column that is a text or list.
     least: u64,
 }
 
@@ -158,7 +157,7 @@ impl Read {
             names.any(|name| field.name.eq_ignore_ascii_case(name))
         };
         let mut names = expressions.iter().flat_map(Expression::columns);
-        // `source.name` of a merge names no column: it may be any of them.
+        // `source.name` of a merge is not a column of the table, so it counts as any of them.
         let are_known = names.all(|name| {
             let mut fields = fields.iter();
             fields.any(|field| field.name.eq_ignore_ascii_case(name))
@@ -170,7 +169,7 @@ impl Read {
             .filter(|field| is_read(field))
             .filter_map(width)
             .sum();
-        // Vectors are hardly packed. How the rest is shared out among the other columns is not in the manifest.
+        // Vectors hardly compress. The manifest does not have the sizes of the other columns.
         let is_vector = |field: &&Field| matches!(field.data_type(), DataType::FixedSizeList(..));
         let vectors: u64 = fields.iter().filter(is_vector).filter_map(width).sum();
         let others = row.saturating_sub(vectors);
@@ -197,7 +196,7 @@ impl Read {
     }
 }
 
-/// Rows of a version, deleted ones too, and the bytes of each in the fragment where they are largest, as far as
+/// Rows of a version, including deleted ones, and the bytes of each in the fragment with the largest rows, as far as
 /// these are known.
 fn stored(dataset: &Dataset) -> (u64, u64) {
     let (mut rows, mut row) = (0, 0);
@@ -211,7 +210,7 @@ fn stored(dataset: &Dataset) -> (u64, u64) {
     (rows, row)
 }
 
-/// Bytes of each value of a column whose values have all the same.
+/// The fixed width of a column's values in bytes.
 fn width(field: &Field) -> Option<u64> {
     fn of(data_type: &DataType) -> Option<u64> {
         match data_type {

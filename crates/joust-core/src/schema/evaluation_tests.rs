@@ -11,7 +11,7 @@ use super::*;
 const LONG: usize = 20_000;
 const TEXTS: i64 = 10_000;
 
-/// A table of numbers, vectors and texts of so many bytes, in memory.
+/// A table of numbers, vectors and texts of this size in bytes, in memory.
 async fn table(bytes: usize) -> Dataset {
     of(TEXTS, bytes).await
 }
@@ -22,7 +22,7 @@ async fn few(rows: i64) -> Dataset {
 
 async fn of(rows: i64, bytes: usize) -> Dataset {
     let numbers = Int64Array::from_iter_values(0..rows);
-    // Unlike one another, so that files hold them almost as they are.
+    // Random, so that files hardly compress them.
     let mut state = 7_u64;
     let mut text = || {
         let letter = |_| {
@@ -90,21 +90,21 @@ async fn texts_are_as_many_times_as_long_as_their_column() {
     let once = made("upper(s)");
     let rows = (8_192 * threads()).min(TEXTS as usize);
     assert_eq!((once.rows, once.in_flight), (8_192, rows));
-    // The estimate takes files for packed.
+    // The estimate assumes that files are compressed.
     let column = LONG * rows * 4;
     let about = |bytes: usize, times: usize| {
         (times * column * 9 / 10..times * column * 12 / 10).contains(&bytes)
     };
     assert!(about(once.bytes, 1), "{once:?}");
     assert!(about(made("repeat(s, 60) = ''").bytes, 60));
-    // `s || s` is there while the third is put to it.
+    // `s || s` is in memory while the third is appended.
     assert!(about(made("s || s || s").bytes, 2 + 3));
-    // The second is made when the first is gone.
+    // The second is computed after the first is freed.
     assert!(about(
         made("length(repeat(s, 3)) + length(repeat(s, 3))").bytes,
         3
     ));
-    // Both are there to be compared.
+    // Both are in memory for the comparison.
     assert!(about(made("repeat(s, 3) = repeat(s, 4)").bytes, 7));
 }
 
@@ -133,7 +133,7 @@ async fn a_change_of_few_rows_makes_little() {
     let long = format!("'{}'", "x".repeat(60_000));
     let made = Evaluation::of_change(&table, &expressions(&[&long]), 3, 0).unwrap();
     assert_eq!((made.in_flight, made.bytes), (3, 3 * 60_000));
-    // What a row is merged with counts, too.
+    // The row of a merge counts, too.
     let merged = "length(repeat(source.t, 50)) > 1";
     let made = Evaluation::of_change(&table, &expressions(&[merged]), 100, 1 << 20).unwrap();
     assert!(made.bytes >= (100 * 50) << 20, "{made:?}");
@@ -145,7 +145,7 @@ async fn a_column_that_is_not_read_costs_nothing() {
     let made = |sql| change(&table, sql).unwrap();
     let number = made("cast(n AS string) || 'x'").bytes;
     assert!(number < made("upper(s)").bytes / 50, "{number}");
-    // What is no column may be any of them.
+    // An unknown column counts as any of them.
     let any = made("upper(source.anything)").bytes;
     assert!(any >= made("upper(s)").bytes);
 }
@@ -174,7 +174,7 @@ async fn a_scan_has_batches_that_stay_small() {
     let table = table(LONG).await;
     let scan = |sql| Evaluation::of_scan(&table, &expressions(&[sql])).unwrap();
     assert!(scan("repeat(s, 60)").rows < 4);
-    // Batches of a few rows would cost more than what they make.
+    // Batches of a few rows would cost more than their results.
     assert_eq!(scan("upper(s)").rows, 256);
     assert_eq!(scan("s || s || s").rows, 64);
     assert_eq!(scan("cast(n AS string) || 'x'").rows, 8_192);

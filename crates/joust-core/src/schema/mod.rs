@@ -1,4 +1,4 @@
-//! What a table's schema says, and SQL over it.
+//! The schema of a table, and SQL over it.
 
 pub(crate) mod columns;
 mod evaluation;

@@ -1,4 +1,4 @@
-//! Columns that hold vectors, and how vectors are compared.
+//! Vector columns and distance types.
 
 use arrow::datatypes::DataType;
 use lance_linalg::distance::DistanceType;
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 pub struct VectorColumn {
     pub path: String,
     pub dimension: usize,
-    /// Each row holds several vectors, and several query vectors are one query.
+    /// Each row contains several vectors, and several query vectors form one query.
     pub holds_several: bool,
     pub element: DataType,
 }
 
-/// A vector column's facts; `None` when the type is no vector.
+/// The properties of a vector column; `None` if the type is not a vector.
 pub fn describe(path: &str, data_type: &DataType) -> Option<VectorColumn> {
     let (list, holds_several) = match data_type {
         DataType::List(inner) => (inner.data_type(), true),
@@ -44,12 +44,12 @@ pub fn is_vector(data_type: &DataType) -> bool {
     describe("", data_type).is_some()
 }
 
-/// The type of a vector's numbers, and how many it has.
+/// The element type and the dimension of a vector type.
 pub fn vector_element(data_type: &DataType) -> Option<(DataType, usize)> {
     describe("", data_type).map(|column| (column.element, column.dimension))
 }
 
-/// A distance by its name in either interface.
+/// Parses the name of a distance type in either interface.
 pub fn distance_type(name: &str) -> Result<DistanceType> {
     match name.to_ascii_lowercase().as_str() {
         "l2" | "euclidean" => Ok(DistanceType::L2),

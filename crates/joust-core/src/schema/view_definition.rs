@@ -1,4 +1,4 @@
-//! A view's definition in the metadata of its own schema, where other Lance tools look for it.
+//! A view's definition in its schema metadata, where other Lance tools look for it.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Code, Error, Result};
 
 /// Key of the definition: `{"format": 1, "kind": "query", "query": SQL}`.
 const DEFINITION: &str = "mv.definition";
-/// Key of the tables that the SQL's names stand for, a JSON list.
+/// Key of the tables in the SQL, a JSON list.
 const TABLES: &str = "joust.view.tables";
 const FORMAT: u32 = 1;
 
@@ -21,7 +21,7 @@ struct Stored {
     query: String,
 }
 
-/// What a view is made of.
+/// The definition of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewDefinition {
     pub sql: String,
@@ -31,9 +31,9 @@ pub struct ViewDefinition {
 /// A table name in a view's SQL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedTable {
-    /// As the query has it, in parts.
+    /// As written in the query, in parts.
     pub name: Vec<String>,
-    /// The identifier it stands for.
+    /// The identifier of the table.
     pub table: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl ViewDefinition {
         ]))
     }
 
-    /// The definition of a view; code 19 for a table that is none, or none of this server's making.
+    /// The definition of a view; code 19 for a table that is not a view, or that joust did not create.
     pub fn of(dataset: &Dataset) -> Result<Self> {
         let metadata = &dataset.schema().metadata;
         let refused = |message: &str| Error::new(Code::InvalidTableState, message);
@@ -77,15 +77,15 @@ impl ViewDefinition {
     }
 }
 
-/// A schema without a view's definition: rows that were read from a view bring it along, and make no
-/// view of the table that they are written to.
+/// A schema without a view's definition: rows that were read from a view have it in their schema, and must not turn the
+/// target table into a view.
 pub fn without_definition(mut schema: Schema) -> Schema {
     schema.metadata.remove(DEFINITION);
     schema.metadata.remove(TABLES);
     schema
 }
 
-/// Refuses a change of a view by anything but its refresh.
+/// Rejects any change of a view but its refresh.
 pub fn check_not_view(dataset: &Dataset) -> Result<()> {
     if !dataset.schema().metadata.contains_key(TABLES) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `information_schema`: what the catalog knows, as tables.
+//! `information_schema`: the catalog as tables.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,9 +19,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::error::{Code, Error, Result};
 use crate::table::{ReadOptions, Table};
 
-/// The catalog's name: there is one.
+/// The name of the only catalog.
 const CATALOG: &str = "joust";
-/// Tables that are opened at the same time.
+/// Tables that are opened concurrently.
 const AT_ONCE: usize = 16;
 
 /// A table of the catalog.
@@ -33,7 +33,7 @@ pub struct Listed {
     pub storage_options: HashMap<String, String>,
 }
 
-/// What the catalog has.
+/// The content of the catalog.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     pub schemata: Vec<String>,
@@ -163,7 +163,7 @@ impl TableProvider for Information {
         table.scan(session, projection, &[], limit).await
     }
 
-    /// They say which tables have to be opened, and are evaluated afterwards.
+    /// The filters select the tables to open, and are evaluated again afterwards.
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
@@ -172,7 +172,7 @@ impl TableProvider for Information {
     }
 }
 
-/// The tables that some filters leave.
+/// The tables that pass some filters.
 #[derive(Default)]
 struct Wanted<'a> {
     schema: Option<&'a str>,
@@ -222,7 +222,7 @@ struct Column {
     data_type: String,
 }
 
-/// None for a table that is only declared, or that was dropped meanwhile.
+/// No columns for a table that is only declared, or that was dropped meanwhile.
 async fn columns_of(table: Table, listed: Listed) -> Result<Vec<Column>> {
     let dataset = match table.dataset(ReadOptions::default()).await {
         Err(error) if error.code() == Code::TableNotFound => return Ok(Vec::new()),

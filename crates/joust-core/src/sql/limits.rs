@@ -1,13 +1,12 @@
-//! What a query may ask for, found in its parsed form.
+//! Limits of a query, checked in its parsed form.
 //!
-//! - Planning takes more time the more tables there are, and a CTE is planned again wherever it is
-//!   named: everything in a FROM counts, a CTE as often as it is named and with all that it reads.
-//! - A text or list that is made of several others is as long as all of them, and what a SELECT makes
-//!   longer, the next one around it makes longer again: `concat(c, c, …)` over a few levels asks for any
-//!   amount of memory, and a failed allocation ends the process. How much one column of a SELECT may
-//!   grow is what [`Walk`] finds. The largest such number of every SELECT is multiplied with that of the
-//!   queries inside it and of its CTEs; the product has a limit.
-//! - Only functions and types that are known to be harmless are let through, by the same [`Walk`].
+//! - Planning time grows with the number of tables, and a CTE is planned again at every use. So everything in a FROM
+//!   counts, and a CTE counts at every use with all that it reads.
+//! - A text or list that combines several others is as long as all of them, and each enclosing SELECT multiplies the
+//!   growth: `concat(c, c, …)` over a few levels requests any amount of memory, and a failed allocation aborts the
+//!   process. [`Walk`] computes the growth of each column of a SELECT. The largest one of every SELECT is multiplied
+//!   with that of its subqueries and CTEs; the product has a limit.
+//! - Only functions and types that are known to be harmless are allowed, by the same [`Walk`].
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -22,12 +21,12 @@ use crate::schema::expression::{MAX_GROWTH, Place, Walk};
 
 /// Tables, subqueries and CTEs in FROMs.
 const MAX_RELATIONS: usize = 32;
-/// Queries in one another and beside one another, however they are written.
+/// Nested and sibling queries of any form.
 const MAX_QUERIES: usize = 64;
-/// Operands in all the columns of a query, which are held together.
+/// Operands in all columns of a query, which are in memory together.
 const MAX_OPERANDS: u64 = 500;
 
-/// Refuses a query that could take too long to plan or ask for too much memory.
+/// Rejects a query that could take too long to plan or need too much memory.
 pub fn check(query: &Statement) -> Result<()> {
     let mut limits = Limits {
         frames: vec![Frame::default()],
@@ -41,23 +40,23 @@ pub fn check(query: &Statement) -> Result<()> {
 
 #[derive(Default)]
 struct Limits {
-    /// The queries that are open, the innermost last.
+    /// The open queries, the innermost last.
     frames: Vec<Frame>,
-    /// CTEs in scope and what each reads.
+    /// CTEs in scope and the relations that each reads.
     ctes: Vec<(String, usize)>,
     operands: u64,
     queries: usize,
 }
 
 struct Frame {
-    /// Names of the CTEs whose queries come next.
+    /// Names of the CTEs whose queries follow.
     announced: VecDeque<String>,
     /// CTEs that were in scope before.
     outer_ctes: usize,
     relations: usize,
-    /// Expressions that are open.
+    /// Open expressions.
     depth: usize,
-    /// The largest growth of an expression, and the growth of the queries inside.
+    /// The largest growth of an expression, and the growth of the subqueries.
     own: u64,
     inner: u64,
 }
@@ -102,7 +101,7 @@ impl Limits {
         ControlFlow::Continue(())
     }
 
-    /// An expression that is in no other one.
+    /// A top-level expression.
     fn expression(&mut self, expr: &Expr) -> Result<()> {
         let mut walk = Walk::new(Place::View);
         walk.expression(expr)?;
@@ -119,7 +118,7 @@ impl Limits {
     }
 }
 
-/// A clause of a query that DataFusion leaves out without a word.
+/// A clause of a query that DataFusion silently ignores.
 fn ignored_clause(query: &Query) -> Option<&'static str> {
     [
         (!query.locks.is_empty(), "FOR UPDATE or FOR SHARE"),
@@ -134,7 +133,7 @@ fn ignored_clause(query: &Query) -> Option<&'static str> {
     .find_map(|(is_there, name)| is_there.then_some(name))
 }
 
-/// The same of a table in a FROM.
+/// The same for a table in a FROM.
 fn ignored_option(factor: &TableFactor) -> Option<&'static str> {
     let TableFactor::Table {
         with_hints,
@@ -270,7 +269,7 @@ impl Visitor for Limits {
 mod tests {
     use crate::jobs::view_refresh::tables;
 
-    /// What the query is refused with; empty when it is not.
+    /// The error of a rejected query; empty if it is accepted.
     fn refusal(sql: &str) -> String {
         tables(sql)
             .err()
@@ -357,7 +356,7 @@ mod tests {
         ] {
             assert!(refusal(&sql).contains("tables"), "{}", &sql[..60]);
         }
-        // Whichever limit it meets first, or the parser.
+        // Either a limit or the parser rejects it.
         assert_ne!(
             refusal(&format!("SELECT 1 AS one FROM {}", derived.join(", "))),
             ""

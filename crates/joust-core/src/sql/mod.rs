@@ -1,9 +1,9 @@
-//! SQL over tables that are given by name: statements of clients, and what views share with them.
+//! SQL over named tables: statements of clients, and the parts that views share with them.
 //!
-//! [`statement`] reads the SQL and lets nothing but one query over named tables through: [`limits`] says
-//! what that may ask for, [`names`] what its names stand for, [`parameters`] puts values in the place of
-//! `$1`. [`session`] is where it runs in bounded memory, over a [`source`] for each table, or over what the
-//! catalog knows ([`information`]); [`thread`] keeps its work off the engine's threads. [`run`] does all of it for one request, and [`output`] writes the rows.
+//! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
+//! [`names`] resolves its names, and [`parameters`] substitutes `$1`. [`session`] runs it in bounded memory, over a
+//! [`source`] for each table, or over the catalog ([`information`]); [`thread`] runs it outside of the engine's
+//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows.
 
 mod information;
 mod limits;

@@ -1,8 +1,8 @@
-//! Names of tables in a query, and the versions behind them.
+//! Names of tables in a query, and their versions.
 //!
-//! sqlparser's generic dialect does not know `t FOR VERSION AS OF 7`. So these words are taken out of the
-//! tokens, and the version becomes a part of the table's name until the query has been read: after a
-//! [mark](MARK), which no name can have.
+//! sqlparser's generic dialect does not support `t FOR VERSION AS OF 7`. So these words are removed from the tokens,
+//! and the version is appended to the table's name until the query is parsed, after a [marker](MARK) that no name can
+//! contain.
 
 use std::ops::ControlFlow;
 
@@ -15,14 +15,14 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 use crate::error::{Error, Result};
 use crate::names::short;
 
-/// Stands between a table's name and its version.
+/// Separates a table's name and its version.
 pub const MARK: char = '\0';
 /// Joins the components of an identifier.
 const DELIMITER: &str = "$";
-/// Parts of a name that DataFusion knows.
+/// Parts of a name that DataFusion supports.
 const PARTS: usize = 3;
 
-/// Which state of a table a query names.
+/// The state of a table that a query names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     Version(u64),
@@ -46,7 +46,7 @@ impl At {
     }
 }
 
-/// Takes the version off a table's name.
+/// Removes the version from a table's name.
 pub fn take_version(name: &mut String) -> Option<At> {
     let (plain, version) = name.split_once(MARK)?;
     let at = At::of_text(version);
@@ -58,14 +58,14 @@ pub fn misplaced() -> Error {
     Error::invalid("FOR VERSION AS OF stands directly behind the name of a table in FROM or JOIN")
 }
 
-/// The versions that a query names.
+/// The versions in a query.
 pub struct Versions {
-    /// Those that have not been found behind a table yet.
+    /// Versions that are not assigned to a table yet.
     open: usize,
 }
 
 impl Versions {
-    /// Moves each version into the name before it.
+    /// Appends each version to the name before it.
     pub fn read(tokens: Vec<Token>) -> Result<(Vec<Token>, Self)> {
         let marked =
             |token: &Token| matches!(token, Token::Word(word) if word.value.contains(MARK));
@@ -100,7 +100,7 @@ impl Versions {
         Ok((kept, Self { open }))
     }
 
-    /// Proves that all versions are behind tables, and names those tables as they would be without.
+    /// Checks that all versions belong to tables, and restores the names of those tables.
     pub fn place(&mut self, query: &mut Statement) -> Result<()> {
         let _: ControlFlow<()> = query.visit(self);
         match self.open {
@@ -127,7 +127,7 @@ impl VisitorMut for Versions {
     }
 }
 
-/// The version that some tokens end with, and where its words begin.
+/// The version at the end of some tokens, and the start of its words.
 fn version_at_end(tokens: &[Token]) -> Result<Option<(usize, At)>> {
     const WORDS: [Keyword; 4] = [Keyword::OF, Keyword::AS, Keyword::VERSION, Keyword::FOR];
     let mut rest = tokens
@@ -172,11 +172,10 @@ fn named(name: &str) -> TableAlias {
     }
 }
 
-/// Makes the names of a query ones that DataFusion takes as they are meant.
+/// Rewrites the names of a query for DataFusion.
 ///
-/// - Every subquery in a FROM gets a name. Without one, DataFusion 54.1 takes a SELECT that reads like the
-///   one inside it for the same and leaves it out: `SELECT a + a AS a FROM (SELECT a + a AS a FROM t)` would
-///   add once.
+/// - Every subquery in a FROM gets a name. Without one, DataFusion 54.1 removes a SELECT with the same text as the one
+///   inside it: `SELECT a + a AS a FROM (SELECT a + a AS a FROM t)` would add once.
 /// - Of more than three parts the first are joined: they are the components of a namespace.
 #[derive(Default)]
 pub struct Names {

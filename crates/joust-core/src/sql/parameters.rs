@@ -1,5 +1,5 @@
-//! Values that a client gives beside a query. They become literals of the parsed query, never text of it,
-//! so that the same [limits](super::limits) hold for them.
+//! Parameter values of a query. They become literals of the parsed query, never text of it, so that the same
+//! [limits](super::limits) apply.
 
 use std::ops::ControlFlow;
 
@@ -12,13 +12,13 @@ use serde_json::{Number, Value};
 use crate::error::{Error, Result};
 use crate::names::short;
 
-/// Lists around a value.
+/// Nested lists in a value.
 const MAX_LISTS: usize = 4;
 
 /// The values for `$1`, `$2`, ….
 pub struct Parameters {
     values: Vec<Expr>,
-    /// Placeholders that have not been replaced yet.
+    /// Placeholders that are not replaced yet.
     open: usize,
 }
 
@@ -97,7 +97,7 @@ impl VisitorMut for Parameters {
     }
 }
 
-/// 1 of `$1`.
+/// 1 for `$1`.
 fn number(placeholder: &str) -> Option<usize> {
     let digits = placeholder.strip_prefix('$')?;
     digits.parse().ok().filter(|number| *number > 0)

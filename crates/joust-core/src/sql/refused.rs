@@ -1,10 +1,10 @@
-//! Statements that are no queries, and what does in their place what they ask for.
+//! Rejected statements that are not queries, and the operations to use instead.
 
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
 
 use crate::error::{Code, Error};
 
-/// Why a statement is refused: with the operation that does what it asks for, where there is one.
+/// The error of a rejected statement: names the operation to use instead, if there is one.
 pub fn statement(statement: &Statement) -> Error {
     let (what, operation) = match statement {
         Statement::Insert(_) => ("INSERT", "InsertIntoTable, POST /v1/table/{id}/insert"),

@@ -1,4 +1,4 @@
-//! The body of a request: a statement, values for its placeholders, and how many rows are wanted.
+//! The body of a request: a statement, values for its placeholders, and a limit of rows.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ pub struct Request {
     query: String,
     #[serde(default)]
     parameters: Option<Vec<Value>>,
-    /// Rows to return, at most.
+    /// The most rows to return.
     #[serde(default)]
     pub limit: Option<u64>,
-    // What every body may have: the server reads it, here only its form counts.
+    // Allowed in every body: the server reads it; only its form is checked here.
     #[serde(default, rename = "id")]
     _id: Option<Vec<String>>,
     #[serde(default, rename = "identity")]
@@ -37,7 +37,7 @@ impl Request {
     }
 }
 
-/// The tables that a request reads, each once, always in the same order.
+/// The tables that a request reads, without duplicates, in a deterministic order.
 pub fn tables(body: &[u8]) -> Result<Vec<TableName>> {
     Request::decode(body)?.statement()?.tables()
 }

@@ -29,29 +29,29 @@ use crate::planning::planned;
 use crate::query::Answer;
 use crate::table::{ReadOptions, Table, in_memory, rows_in};
 
-/// What a statement takes besides its rows.
+/// Memory of a statement besides its rows, bytes.
 const FIXED: usize = 256 << 10;
-/// Bytes of an answer that are made before any is sent, and of batches on their way to it.
+/// Bytes of a result that are encoded before the first are sent, and of batches in transit.
 const ANSWER: usize = 8 << 20;
-/// Bytes that one scan may read ahead, at least.
+/// Minimum read-ahead of one scan, bytes.
 const LEAST_READ_AHEAD: usize = 1 << 20;
-/// Bytes and rows of a batch that is read.
+/// Limits of a batch that is read.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_ROWS: usize = 1_024;
-/// Bytes for operators that hold a few rows only.
+/// Bytes for operators that only hold a few rows.
 const SMALL: usize = 1 << 20;
 
-/// What a name in a statement stands for.
+/// The resolution of a name in a statement.
 pub enum Source {
     Table { table: Table, options: ReadOptions },
     Information(Information),
 }
 
-/// What a statement works with.
+/// The resources of a statement.
 pub struct Resources {
     pub memory: Memory,
     pub deadline: Deadline,
-    /// Bytes of its temporary files, at most.
+    /// The most bytes of its temporary files.
     pub disk: u64,
 }
 
@@ -108,7 +108,7 @@ async fn answer(
     let context = session::new(1, holding.min(taken.bytes()), disk)?;
     let rows =
         execute_stream(interruptible(plan, &gone)?, context.task_ctx()).map_err(Error::of_input)?;
-    // What is stored in a form of Lance's own, as JSON is, comes out as it came in.
+    // Values with an internal storage form, such as JSON, are returned in their input form.
     let rows = DatasetRecordBatchStream::new(guarded(rows));
     let encoder = output.encoder(&rows.schema())?;
     let rows = rows.map(|batch| batch.map_err(Error::of_input)).boxed();
@@ -116,10 +116,10 @@ async fn answer(
     Ok(Answer::of_statement(rows, encoder, taken))
 }
 
-/// The tables of a statement, open.
+/// The open tables of a statement.
 struct Tables {
     providers: Vec<(TableName, Arc<dyn TableProvider>)>,
-    /// Where each lies, and its name: plans show the name.
+    /// Location and name of each: plans show the name.
     locations: Vec<(String, String)>,
     /// Bytes that their scans hold.
     bytes: usize,
@@ -174,7 +174,7 @@ impl Tables {
         frame.create_physical_plan().await.map_err(Error::of_input)
     }
 
-    /// The plans of a statement as rows. Where the tables lie is the server's business.
+    /// The plans of a statement as rows, without the locations of the tables.
     async fn explained(
         self,
         statement: Statement,
@@ -223,7 +223,7 @@ fn one(batch: RecordBatch) -> BoxStream<'static, Result<RecordBatch>> {
     stream::once(async move { Ok(batch) }).boxed()
 }
 
-/// Whether a plan has operators that hold many rows at a time.
+/// Whether a plan has operators that hold many rows.
 fn holds_rows(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     const KINDS: [&str; 4] = ["Sort", "Join", "Aggregate", "Window"];
     let found = plan.exists(|node| Ok(KINDS.iter().any(|kind| node.name().contains(kind))));

@@ -1,5 +1,5 @@
-//! Where a query runs: in bounded memory. Sorts and groups spill to temporary files beyond it;
-//! what can't, as the last step of a large join, fails.
+//! The session of a query, with bounded memory. Sorts and groups spill to temporary files; operators that cannot spill,
+//! such as the last step of a large join, fail.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use lance_datafusion::udf::register_functions;
 
 use crate::error::Result;
 
-/// Catalog and schema of tables whose name has one part. No table of a client can be in them.
+/// Catalog and schema of tables whose name has one part. No client table can be in them.
 pub const CATALOG: &str = "";
 pub const SCHEMA: &str = "";
 
-/// Bytes that the sorts, joins and groups of one view may hold, at most.
+/// The most bytes of the sorts, joins and groups of one view.
 pub const MEMORY: usize = 256 << 20;
-/// Rows of a batch. Results of functions are held a batch at a time and outside of `MEMORY`, so that
-/// few rows are what bounds them.
+/// Rows of a batch. Results of functions are allocated per batch and outside of `MEMORY`, so a small number of rows
+/// bounds them.
 const BATCH: usize = 1_024;
 
 /// A session without tables for plans that are not run.
@@ -26,8 +26,8 @@ pub fn for_planning() -> Result<SessionContext> {
     new(1, MEMORY, 0)
 }
 
-/// A session without tables that runs `concurrency` parts of a query at the same time, in so many bytes of
-/// memory and of temporary files.
+/// A session without tables that runs `concurrency` partitions of a query concurrently, with these limits of memory and
+/// of temporary files in bytes.
 pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_target_partitions(concurrency)
@@ -35,11 +35,11 @@ pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContex
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_sort_spill_reservation_bytes((memory / 3).min(40 << 20));
     let options = config.options_mut();
-    // Names mean what is written.
+    // Names are case-sensitive.
     options.sql_parser.enable_ident_normalization = false;
-    // A recursion may have no end.
+    // A recursion may be infinite.
     options.execution.enable_recursive_ctes = false;
-    // A merge join sorts its sides, which can spill; a hash join holds one of them.
+    // A merge join sorts its sides, which can spill; a hash join holds one side in memory.
     options.optimizer.prefer_hash_join = false;
     options.sql_parser.map_string_types_to_utf8view = false;
     let runtime = RuntimeEnvBuilder::new()

@@ -1,4 +1,4 @@
-//! A version of a table as a query reads it.
+//! A version of a table as a DataFusion table provider.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use lance::Dataset;
 use lance_core::datatypes::BlobHandling;
 
-/// How much of a table a scan holds.
+/// Memory limits of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanSize {
-    /// Bytes that it may read ahead.
+    /// Read-ahead in bytes.
     pub read_ahead: usize,
     /// Rows of a batch; Lance's default when absent.
     pub batch: Option<usize>,
@@ -29,7 +29,7 @@ impl Default for ScanSize {
     }
 }
 
-/// Unlike Lance's own provider it bounds what is read ahead, and gives blobs as bytes.
+/// Unlike Lance's provider it bounds the read-ahead, and returns blobs as bytes.
 #[derive(Debug)]
 pub struct SourceTable {
     dataset: Arc<Dataset>,

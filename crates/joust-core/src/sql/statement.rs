@@ -1,10 +1,9 @@
-//! The SQL of statements and views: one query over tables that are given by name.
+//! The SQL of statements and views: one query over named tables.
 //!
-//! A text is checked before it is planned, because parsing and planning walk it recursively: its
-//! length, how many SELECTs and set operations it has, its [tokens](expression::check_tokens), and what
-//! [`limits`](super::limits) finds in its parsed form, which is what is planned. DDL, DML, settings and
-//! copies are refused by what they are, and the session has nothing to read but the tables that are
-//! handed to it.
+//! A text is checked before it is planned, because parsing and planning are recursive: its length, the number of
+//! SELECTs and set operations, its [tokens](expression::check_tokens), and the [`limits`](super::limits) of its parsed
+//! form, which is what is planned. DDL, DML, settings and COPY are rejected by their kind, and the session only
+//! contains the given tables.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -32,31 +31,31 @@ use crate::schema::expression::{self, Place};
 
 /// Bytes of a query.
 const MAX_LENGTH: usize = 64 << 10;
-/// SELECTs in a query, and set operations, each of which the parser puts around those before it.
+/// The most SELECTs in a query, and set operations: the parser nests each around the previous ones.
 const MAX_SELECTS: usize = 32;
 const SELECT_WORDS: &[&str] = &["select", "values"];
 const SET_OPERATION_WORDS: &[&str] = &["union", "intersect", "except", "minus"];
 
-/// A query that was checked. It has not been planned: its tables are names so far.
+/// A checked query that is not planned yet: its tables are only names.
 pub struct Statement {
     parsed: Parsed,
     pub explain: Option<Explain>,
 }
 
-/// A query of which the plan is wanted.
+/// A query whose plan is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Explain {
     pub verbose: bool,
 }
 
-/// A table that a query names.
+/// A table in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableName {
-    /// As the query has it, in parts.
+    /// As written in the query, in parts.
     pub name: Vec<String>,
     /// The newest version when absent.
     pub at: Option<At>,
-    /// What it is registered under.
+    /// The name under which it is registered.
     registered: Vec<String>,
 }
 
@@ -98,7 +97,7 @@ impl Statement {
         })
     }
 
-    /// The tables that it reads, each once, always in the same order.
+    /// The tables that it reads, without duplicates, in a deterministic order.
     pub fn tables(&self) -> Result<Vec<TableName>> {
         let (tables, _) = resolve_table_references(&self.parsed, false).map_err(Error::of_input)?;
         tables.iter().map(TableName::new).collect()
@@ -168,7 +167,7 @@ fn check_length(sql: &str) -> Result<()> {
     Ok(())
 }
 
-/// What was checked is what is parsed: the tokens, not the text again.
+/// Parses the checked tokens, not the text again.
 fn parse(tokens: Vec<Token>) -> Result<Ast> {
     expression::check_tokens(&tokens, Place::View)?;
     let mut parser = Parser::new(&GenericDialect).with_tokens(tokens);
@@ -186,7 +185,7 @@ fn parse(tokens: Vec<Token>) -> Result<Ast> {
     }
 }
 
-/// The query that an EXPLAIN is about.
+/// The query of an EXPLAIN.
 fn explained(ast: Ast) -> Result<(Ast, Option<Explain>)> {
     match ast {
         Ast::Explain {
@@ -226,7 +225,7 @@ fn count_words(sql: &str, wanted: &[&str]) -> usize {
         .count()
 }
 
-/// What the parser found, in words.
+/// The message of a parser error.
 fn of_parser(error: ParserError) -> Error {
     Error::invalid(match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
@@ -236,7 +235,7 @@ fn of_parser(error: ParserError) -> Error {
     })
 }
 
-/// Makes a table known under its name in the query.
+/// Registers a table under its name in the query.
 fn register(
     context: &SessionContext,
     name: &[String],

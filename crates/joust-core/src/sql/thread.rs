@@ -1,9 +1,8 @@
-//! Statements run on threads of their own.
+//! Runs statements on separate threads.
 //!
-//! A join without a key compares all rows of both sides, and does so for a whole batch in one step that
-//! nothing can interrupt. On an engine thread that would hold up the requests of others. Here a step may take
-//! long: its reader's deadline ends the request in time, and the thread ends after its step, with low
-//! priority.
+//! A join without a key compares all rows of both sides, and processes a whole batch in one step that cannot be
+//! interrupted. On an engine thread that would block other requests. Here a step may be long: its reader's deadline
+//! ends the request in time, and the thread ends after its step, with low priority.
 
 use std::fmt;
 use std::pin::pin;
@@ -26,18 +25,17 @@ use crate::error::{Code, Error, Result};
 use crate::memory::Reservation;
 use crate::planning::{lower_priority, thread_number};
 
-/// Statements that run at the same time, and those that have not ended their last step.
+/// The most statements that run concurrently, including those that have not finished their last step.
 const MOST: usize = 64;
 /// Stack of a thread, bytes.
 const STACK: usize = 16 << 20;
 
 static THREADS: Semaphore = Semaphore::const_new(MOST);
 
-/// Whether the reader of a statement has gone.
+/// Whether the reader of a statement is dropped.
 pub type Gone = Arc<AtomicBool>;
 
-/// The same plan, whose joins end when the reader has gone: a step is then no longer than what a join does
-/// with one batch.
+/// The same plan, whose joins end when the reader is dropped: a step is then at most a join's work on one batch.
 pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dyn ExecutionPlan>> {
     let wrapped = plan.transform_up(|node| {
         if !node.name().ends_with("JoinExec") {
@@ -55,7 +53,7 @@ pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dy
     Ok(wrapped.map_err(Error::of_input)?.data)
 }
 
-/// Passes the rows of its input on until the reader has gone.
+/// Passes the rows of its input until the reader is dropped.
 #[derive(Debug)]
 struct Interruptible {
     input: Arc<dyn ExecutionPlan>,
@@ -114,8 +112,8 @@ impl ExecutionPlan for Interruptible {
     }
 }
 
-/// The same rows, computed on a thread of their own, a batch ahead of their reader. Dropping them ends the
-/// thread after its current step, which keeps `memory` until then.
+/// The same rows, computed on a separate thread, one batch ahead of their reader. Dropping them ends the thread after
+/// its current step, which holds `memory` until then.
 pub async fn on_own_thread(
     mut rows: BoxStream<'static, Result<RecordBatch>>,
     memory: Reservation,
@@ -146,7 +144,7 @@ pub async fn on_own_thread(
             let _held = (permit, memory);
             thread.store(thread_number(), Ordering::Relaxed);
             runtime.block_on(work);
-            // The number may be another thread's from now on.
+            // The system may now reuse the number for another thread.
             thread.store(0, Ordering::Relaxed);
         })
         .map_err(unavailable)?;
@@ -160,7 +158,7 @@ async fn next(reading: Option<Reading>) -> Option<(Result<RecordBatch>, Option<R
     match receiver.recv().await {
         Some(Some(batch)) => Some((batch, Some((receiver, running)))),
         Some(None) => None,
-        // It has panicked.
+        // The thread panicked.
         None => Some((
             Err(Error::new(
                 Code::Internal,
@@ -171,7 +169,7 @@ async fn next(reading: Option<Reading>) -> Option<(Result<RecordBatch>, Option<R
     }
 }
 
-/// The system's number of a thread that computes rows; 0: there is none.
+/// The system's number of a thread that computes rows; 0: none.
 struct Running {
     thread: Arc<AtomicU32>,
     gone: Gone,

@@ -1,8 +1,7 @@
-//! A root: the directory or bucket prefix that holds tables.
+//! A root: the directory or bucket prefix with the tables.
 //!
-//! Layout as LanceDB tools write it: `<root>/<name>.lance` for tables of the root namespace, and a
-//! Lance table `<root>/__manifest` that lists child namespaces and their tables with locations
-//! relative to the root.
+//! Layout as LanceDB tools write it: `<root>/<name>.lance` for tables of the root namespace, and a Lance table
+//! `<root>/__manifest` that lists child namespaces and their tables with locations relative to the root.
 
 mod contents;
 mod links;
@@ -27,7 +26,7 @@ pub(crate) use scan::scan;
 pub use scan::{FoundTable, RootContents, Skipped};
 pub use stores::stores;
 
-/// The path of a place on a disk of this host; `None` on a remote store.
+/// The path of a location on a local disk; `None` on a remote store.
 pub(crate) fn local_path(location: &str) -> Option<&LocalPath> {
     match location.split_once("://") {
         None => Some(LocalPath::new(location)),
@@ -47,7 +46,7 @@ pub(crate) async fn store(
     Ok(found)
 }
 
-/// Object store parameters that carry nothing but the user's options.
+/// Object store parameters with only the user's options.
 pub(crate) fn store_params(storage_options: StorageOptions) -> ObjectStoreParams {
     let mut params = ObjectStoreParams::default();
     if !storage_options.is_empty() {
@@ -58,7 +57,7 @@ pub(crate) fn store_params(storage_options: StorageOptions) -> ObjectStoreParams
     params
 }
 
-/// Creates the root if need be and proves that it can be written and listed.
+/// Creates the root if necessary and checks that it can be written and listed.
 pub(crate) async fn open(
     sessions: &Sessions,
     root: &str,
@@ -69,7 +68,7 @@ pub(crate) async fn open(
         Error::invalid(format!("the root {root} can't be used: {error}"))
     };
     if !root.contains("://") {
-        // Lance encodes them on the way to some files and not to others.
+        // Lance encodes them in the paths of some files and not of others.
         if let Some(odd) = root
             .chars()
             .find(|c| !c.is_ascii() || "~%#?[]".contains(*c))

@@ -1,4 +1,4 @@
-//! Large values, read by row: plain binary columns and Lance's blob columns alike.
+//! Reads large values by row: plain binary columns and Lance's blob columns.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,30 +18,30 @@ use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
 use crate::schema::columns::{canonical_column, unknown_column};
 
-/// Rows of one request for whole values.
+/// The most rows of one request for whole values.
 const MAX_ROWS: usize = 1_024;
-/// Bytes of the values of one answer.
+/// The most bytes of values in one answer.
 const MAX_TOTAL: u64 = 128 << 20;
-/// Rows of a plain column that are looked up together, at first and at most: their values are read
-/// before the sizes are known, and large ones may follow small ones.
+/// Initial and smallest number of rows of a plain column per lookup: their values are read before the sizes are known,
+/// and large ones may follow small ones.
 const FIRST_ROWS: usize = 4;
 const MOST_ROWS: usize = 16;
-/// Bytes that the values of such rows should have.
+/// Target size of the values of one lookup, bytes.
 const CHUNK_BYTES: u64 = 16 << 20;
-/// Values that are read at the same time.
+/// Values that are read concurrently.
 const CONCURRENCY: usize = 8;
 
-/// Which row a value is in.
+/// The row of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Row {
     Id(u64),
-    /// Fragment and offset, as `_rowaddr` has them.
+    /// Fragment and offset, as in `_rowaddr`.
     Address(u64),
 }
 
-/// One value, to be read in ranges.
+/// One value, for reads of ranges.
 pub struct Blob {
-    /// Where it was found, which stays as long as this is kept.
+    /// The version with the value, which is pinned as long as this exists.
     dataset: Arc<Dataset>,
     value: Option<Value>,
 }
@@ -53,7 +53,7 @@ enum Value {
 }
 
 impl Blob {
-    /// The version of the table it was found in.
+    /// The version of the table that holds the value.
     pub fn version(&self) -> u64 {
         self.dataset.version_id()
     }
@@ -96,8 +96,8 @@ impl Value {
 }
 
 impl Table {
-    /// The values of one column in the rows with these ids, in their order: an Arrow IPC stream of one
-    /// `large_binary` column, called as it was asked for. Nulls stay nulls.
+    /// The values of one column in the rows with these ids, in their order: an Arrow IPC stream of one `large_binary`
+    /// column with the requested name. Nulls stay nulls.
     pub async fn fetch_blobs(
         &self,
         column: &str,
@@ -158,13 +158,13 @@ impl Table {
     }
 }
 
-/// Rows as a request names them, each of them looked up once.
+/// The rows of a request, without duplicates.
 struct Named {
-    /// In the order of their first mention.
+    /// In the order of their first occurrence.
     ids: Vec<u64>,
-    /// How often each is named.
+    /// The number of occurrences of each.
     times: Vec<u64>,
-    /// For each mention, which of `ids` it is.
+    /// For each occurrence its index in `ids`.
     places: Vec<usize>,
 }
 
@@ -187,8 +187,8 @@ impl Named {
     }
 }
 
-/// The values of the rows, looked up chunk by chunk: an answer that gets too long is refused before
-/// all of it is in memory.
+/// The values of the rows, looked up in chunks: an answer that becomes too large is rejected before all of it is in
+/// memory.
 async fn limited(
     dataset: &Arc<Dataset>,
     column: &str,
@@ -204,7 +204,7 @@ async fn limited(
             false => next_rows(begin, read),
         };
         let end = named.ids.len().min(begin + rows);
-        // Without any row: what is wrong with the column is said all the same.
+        // Runs without rows, too, so that an invalid column is reported.
         let chunk = values(dataset, column, Rows::Ids(&named.ids[begin..end])).await?;
         for (value, times) in chunk.iter().zip(&named.times[begin..end]) {
             let size: u64 = value.as_ref().map_or(0, Value::size);
@@ -221,7 +221,7 @@ async fn limited(
     }
 }
 
-/// How many rows to look up after `rows` whose values have `bytes`.
+/// The number of rows for the next lookup after `rows` rows with `bytes` of values.
 fn next_rows(rows: usize, bytes: u64) -> usize {
     if rows == 0 {
         return FIRST_ROWS;
@@ -230,7 +230,7 @@ fn next_rows(rows: usize, bytes: u64) -> usize {
     (CHUNK_BYTES / average).clamp(1, MOST_ROWS as u64) as usize
 }
 
-/// Clients look for these words, and ask for half as many rows.
+/// Clients match this wording, and then request half as many rows.
 fn too_big(rows: usize) -> Error {
     Error::invalid(match rows {
         1 => format!(

@@ -1,8 +1,8 @@
 //! The files of a branch.
 //!
-//! A branch's directory may hold those of others: `team/work` is in `team`. And one that is being made may
-//! be in none of the listings that were read so far. So of a branch only the directories that Lance keeps
-//! for it are removed, whatever else is beside them.
+//! The directory of a branch may contain other branches: `team/work` is in `team`. A new branch may be missing from
+//! earlier listings. So joust removes only the directories that Lance uses for the branch, whatever else is beside
+//! them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::commit::Reference;
 use crate::error::Result;
 use crate::storage::root::{BRANCH_DIRECTORIES, VERSIONS, remove_all};
 
-/// What a branch of this name has of files.
+/// The files of a branch of this name.
 pub(super) struct BranchFiles {
     store: Arc<ObjectStore>,
     /// The branch's directory.
     base: Path,
-    /// How many directories its name stands for.
+    /// The number of directories of its name.
     depth: usize,
 }
 
@@ -36,12 +36,12 @@ impl BranchFiles {
         }
     }
 
-    /// Whether there are any.
+    /// Whether there are any files.
     pub async fn exist(&self) -> Result<bool> {
         Ok(!self.directories().await?.is_empty())
     }
 
-    /// Whether a version was written since so long ago, or is dated later than now.
+    /// Whether a version was written within this age, or has a date in the future.
     pub async fn have_version_since(&self, age: Duration) -> Result<bool> {
         let versions = self.base.clone().join(VERSIONS);
         let age = TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX);
@@ -57,8 +57,8 @@ impl BranchFiles {
         )
     }
 
-    /// Removes all of them, and nothing of other branches; not of one either to which another process gives
-    /// the name meanwhile, which `reference` tells. Versions first: whoever makes a branch clears away the rest.
+    /// Removes all of them, and no files of other branches. Stops if another process creates a branch of this name,
+    /// which `reference` shows. Removes versions first: the creation of a branch removes the rest.
     pub async fn remove(&self, reference: &Reference) -> Result<()> {
         let mut directories = self.directories().await?;
         directories.sort_by_key(|directory| directory.filename() != Some(VERSIONS));
@@ -72,7 +72,7 @@ impl BranchFiles {
         Ok(())
     }
 
-    /// The own directories that there are.
+    /// The existing directories of the branch.
     async fn directories(&self) -> Result<Vec<Path>> {
         let found = match self.store.list_with_delimiter(Some(&self.base)).await {
             Ok(found) => found.common_prefixes,
@@ -86,7 +86,7 @@ impl BranchFiles {
         Ok(found.into_iter().filter(is_own).collect())
     }
 
-    /// On a local disk directories stay that nothing is in: the branch's, and those of its groups.
+    /// Removes empty directories, which remain on a local disk: of the branch, and of its groups.
     fn remove_empty(&self) {
         if !self.store.has_direct_local_paths() {
             return;
@@ -94,7 +94,7 @@ impl BranchFiles {
         let base = to_local_path(&self.base);
         let directories = std::path::Path::new(&base).ancestors().take(self.depth);
         for directory in directories {
-            // One that holds anything does not go, and so do not those that it is in.
+            // A directory that is not empty stays, and so do its parents.
             if std::fs::remove_dir(directory).is_err() {
                 return;
             }
@@ -102,7 +102,7 @@ impl BranchFiles {
     }
 }
 
-/// Whether a branch's files would lie among those that another one has for itself: `a/data` in `a`.
+/// Whether the files of a branch would be in a directory that belongs to another branch: `a/data` in `a`.
 pub(super) fn lies_among(inner: &str, outer: &str) -> bool {
     let rest = inner
         .strip_prefix(outer)

@@ -1,8 +1,8 @@
 //! Branches: lines of versions beside the main one.
 //!
-//! A branch is there exactly when it is listed, which is when it has its reference. Lance writes that last
-//! and removes it first, so there may be files without one: they are nobody's. In this process one branch of
-//! a table is made or deleted at a time.
+//! A branch exists if and only if it is listed, that is, if its reference exists. Lance writes the reference last and
+//! removes it first, so files without a reference may exist: they are orphaned. Within this process, the creations and
+//! deletions of a table's branches run one at a time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,12 +15,12 @@ use super::{ReadOptions, Table, Tag};
 use crate::error::{Code, Error, Result};
 use crate::names::{self, check_reference, unknown_branch};
 
-/// A branch that has a version of this age and no reference may still be on its way in another process,
-/// which writes the one right after the other.
+/// A branch without a reference whose version is younger may be under creation in another process, which writes the
+/// reference right after the version.
 const BEING_MADE: Duration = Duration::from_secs(5);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// A line of versions that began at a version of another.
+/// A line of versions that starts at a version of another line.
 #[derive(Debug, Clone)]
 pub struct Branch {
     pub name: String,
@@ -47,7 +47,7 @@ impl Table {
         Ok(branches)
     }
 
-    /// Begins a branch at a version of this one; at the newest when `version` is `None`.
+    /// Creates a branch at a version of this one; at the newest when `version` is `None`.
     pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
         check_reference(names::Reference::Branch, name)?;
         check_valid_branch(name)?;
@@ -79,7 +79,7 @@ impl Table {
             Err(lance::Error::RefConflict { .. } | lance::Error::DatasetAlreadyExists { .. }) => {
                 Err(taken(name))
             }
-            // The branch that this one was to begin on.
+            // The branch from which this one was to start.
             Err(lance::Error::RefNotFound { .. }) => {
                 Err(unknown_branch(self.handle.branch().unwrap_or_default()))
             }
@@ -87,8 +87,8 @@ impl Table {
         }
     }
 
-    /// Removes files under the name of a branch that is not listed: of one that a crash left half made, or
-    /// that came to be there after the branch was deleted. Lance would take them for a branch.
+    /// Removes files under the name of a branch that is not listed: a crash left it incomplete, or files were written
+    /// after its deletion. Lance would take them for a branch.
     async fn clear_remains(&self, name: &str) -> Result<()> {
         let files = self.branch_files(name).await?;
         if !files.exist().await? {
@@ -108,8 +108,8 @@ impl Table {
         files.remove(&reference).await
     }
 
-    /// Removes a branch and what only it holds. What is being written to it fails with code 22, and so
-    /// does what comes later, until there is another branch of that name.
+    /// Removes a branch and the files that only it references. Running and later writes to it fail with code 22, until
+    /// there is another branch of that name.
     pub async fn delete_branch(&self, name: &str) -> Result<()> {
         if name == "main" {
             return Err(Error::invalid(
@@ -146,7 +146,7 @@ impl Table {
         drop(commits);
         self.on_branch(Some(name)).handle.close();
         if !removed {
-            // Another process was faster, and removes the files.
+            // Another process was faster and removes the files.
             return Err(unknown_branch(name));
         }
         self.removed(reference.path()).await?;

@@ -1,4 +1,4 @@
-//! Copy a table.
+//! Clone a table.
 
 use lance::dataset::refs::Ref;
 
@@ -6,7 +6,7 @@ use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::storage::root::store_params;
 
-/// The state of a table to copy; the newest when neither is given.
+/// The state of a table to clone; the newest when neither is set.
 #[derive(Debug, Clone, Default)]
 pub struct CloneSource {
     pub version: Option<u64>,
@@ -14,10 +14,10 @@ pub struct CloneSource {
 }
 
 impl Table {
-    /// Makes a new table here from a version of another: data, deletions and indexes are copied, so that
-    /// nothing that happens to the other one matters to this one. History, tags and branches are not.
+    /// Creates a table here from a version of another. Data, deletions and indexes are copied, so that this table does
+    /// not depend on the other one. History, tags and branches are not copied.
     ///
-    /// A failure leaves files for the caller to remove. Code 5 when there is a table here.
+    /// On failure, the caller must remove the files. Code 5 when there is a table here.
     pub async fn clone_from(&self, source: &Self, state: CloneSource) -> Result<u64> {
         let (source, version) = match (state.version, state.tag) {
             (Some(_), Some(_)) => {

@@ -26,11 +26,11 @@ use crate::schema::expression::Expression;
 /// A column to add.
 #[derive(Debug, Clone)]
 pub enum NewColumn {
-    /// Filled once from a SQL expression over the columns there are.
+    /// Filled once from a SQL expression over the existing columns.
     Expression { name: String, expression: String },
-    /// All null; declared to be computed from `inputs` by something outside the table.
+    /// All null; declared to be computed from `inputs` outside of the table.
     Null { field: Field, inputs: Vec<String> },
-    /// All null; declared to be a SQL expression over the columns there are, which gives its type.
+    /// All null; declared as a SQL expression over the existing columns, which determines its type.
     Computed {
         name: String,
         expression: String,
@@ -39,7 +39,7 @@ pub enum NewColumn {
 }
 
 impl NewColumn {
-    /// An all-null column whose type is JSON text in either interface's form.
+    /// An all-null column; its type is JSON text in the form of either interface.
     pub fn null(
         name: &str,
         data_type: &str,
@@ -76,12 +76,12 @@ pub struct Alteration {
     pub path: String,
     pub rename: Option<String>,
     pub nullable: Option<bool>,
-    /// The new type as JSON text in either interface's form.
+    /// The new type as JSON text in the form of either interface.
     pub data_type: Option<String>,
 }
 
 impl Table {
-    /// Adds columns; the version that this made.
+    /// Adds columns; returns the new version.
     pub async fn add_columns(&self, columns: &[NewColumn]) -> Result<u64> {
         let are_nulls = columns
             .iter()
@@ -116,7 +116,7 @@ impl Table {
         .await
     }
 
-    /// Adds the columns of an upload's schema, all null; it may hold no rows. The version that this made.
+    /// Adds the columns of an upload's schema, all null; the upload may have no rows. Returns the new version.
     pub async fn add_null_columns(&self, upload: UploadReader) -> Result<u64> {
         let (schema, mut batches) = decode(upload).await?;
         while let Some(batch) = batches.try_next().await? {
@@ -138,12 +138,12 @@ impl Table {
         self.add_columns(&columns).await
     }
 
-    /// Renames columns, casts them, changes their nullability; the version that this made.
+    /// Renames columns, casts them, changes their nullability; returns the new version.
     pub async fn alter_columns(&self, alterations: &[Alteration]) -> Result<u64> {
         if alterations.is_empty() {
             return Err(Error::invalid("`alterations` is empty; give at least one"));
         }
-        // Values are written anew where they are cast, and all are read where nulls become forbidden.
+        // A cast rewrites the values, and forbidding nulls reads all of them.
         let is_metadata = alterations
             .iter()
             .all(|one| one.data_type.is_none() && one.nullable != Some(false));
@@ -155,7 +155,7 @@ impl Table {
             .await
     }
 
-    /// Removes columns and the indexes on them; the version that this made.
+    /// Removes columns and the indexes on them; returns the new version.
     pub async fn drop_columns(&self, columns: &[String]) -> Result<u64> {
         if columns.is_empty() {
             return Err(Error::invalid("`columns` is empty; name at least one"));
@@ -165,7 +165,7 @@ impl Table {
     }
 }
 
-/// Plans columns on a planning thread: what their expressions compute while they are planned may take long.
+/// Plans columns on a planning thread: planning evaluates constants, which may take long.
 async fn plan<T: Send + 'static>(
     version: &Arc<Dataset>,
     columns: &[NewColumn],
@@ -175,7 +175,7 @@ async fn plan<T: Send + 'static>(
     planned(async move { kind(&version, &columns) }).await
 }
 
-/// Adds columns that are null for the rows there are.
+/// Adds columns that are null in the existing rows.
 async fn add_nulls(version: Arc<Dataset>, columns: &[NewColumn]) -> Result<Dataset> {
     check_new_names(&version, columns)?;
     let nulls = plan(&version, columns, null_fields).await?;
@@ -217,7 +217,7 @@ fn null_fields(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<Field>> {
     Ok(nulls)
 }
 
-/// Name and SQL of each column, as Lance may have them.
+/// Name and SQL of each column, in the form that Lance accepts.
 fn expressions(version: &Dataset, columns: &[NewColumn]) -> Result<Vec<(String, Expression)>> {
     let planner = Planner::new(Arc::new(Schema::from(version.schema())));
     let mut expressions = Vec::with_capacity(columns.len());
@@ -280,7 +280,7 @@ async fn remove(version: Arc<Dataset>, columns: &[String]) -> Result<Dataset> {
         .drop_columns(&names)
         .await
         .map_err(Error::of_input)?;
-    // Lance drops the indexes with their columns; a listing must not find them cached.
+    // Lance drops the indexes with their columns; a listing must not read them from the cache.
     dataset.load_indices().await?;
     Ok(dataset)
 }
@@ -306,7 +306,7 @@ fn exists(name: &str) -> Error {
     Error::invalid(format!("the table has a column `{name}` already"))
 }
 
-/// The name that a rename would give to a second column; Lance's message holds the whole schema.
+/// The name that a rename would give to a second column; Lance's message contains the whole schema.
 fn taken_name(error: &lance::Error) -> Option<&str> {
     let lance::Error::Schema { message, .. } = error else {
         return None;

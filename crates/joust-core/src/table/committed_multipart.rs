@@ -1,8 +1,8 @@
-//! Whether the commit of a write in several parts was made.
+//! Whether the commit of a multipart write was made.
 //!
-//! The commit's transaction has the write's id, and tells as long as its version is there. Once that is
-//! cleaned up, what is known are the data files of the parts: no other commit names them, so a version that
-//! does came after it.
+//! The transaction of the commit contains the id of the write, as long as its version exists. After the clean-up of the
+//! version, the data files of the parts decide: no other commit adds them, so a version that references them came after
+//! it.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -12,11 +12,11 @@ use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 
 impl Table {
-    /// The version that the commit of a write made, if it was made; `began`: the version that the write's
-    /// parts were written against; `parts`: the [contents](super::Part::contents) of each. Where the version
-    /// is cleaned up it is the oldest that has the rows.
+    /// The version that the commit of a write created, if there is one; `began`: the version for which the parts were
+    /// written; `parts`: the [contents](super::Part::contents) of each. If that version is cleaned up, returns the
+    /// oldest version with the rows.
     ///
-    /// Code 14 when versions that would tell are cleaned up and no other one has files of the write.
+    /// Code 14 if the required versions are cleaned up and no other one has files of the write.
     pub async fn committed_parts(
         &self,
         id: &str,
@@ -43,7 +43,7 @@ impl Table {
         }
     }
 
-    /// The oldest of these versions that names a data file of the parts.
+    /// The oldest of these versions that references a data file of the parts.
     async fn first_with(
         &self,
         parts: &[Vec<u8>],
@@ -61,7 +61,7 @@ impl Table {
                 continue;
             }
             let dataset = match self.dataset(ReadOptions::at(version)).await {
-                // Cleaned up a moment ago.
+                // The version was just cleaned up.
                 Err(error) if error.code() == Code::TableVersionNotFound => continue,
                 found => found?,
             };

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::schema::columns::unknown_column;
 use crate::schema::expression;
 
-/// Metadata key that stamps such a column. It and the other keys are the LanceDB SDKs' own: they read a
+/// Metadata key that marks such a column. This key and the others are those of the LanceDB SDKs, which read the
 /// declaration from the schema.
 pub const COMPUTED: &str = "computed_column";
-/// Metadata key of what computes the column; without it the SDKs see no computed column.
+/// Metadata key of the kind of computation; without it the SDKs do not recognize a computed column.
 pub const KIND: &str = "computed_column.kind";
 /// The kind of a column that a SQL expression computes.
 pub const SQL: &str = "sql";
@@ -23,8 +23,7 @@ pub const EXPRESSION: &str = "computed_column.expression";
 /// Metadata key of the paths of the columns it reads, a JSON list.
 pub const INPUTS: &str = "computed_column.inputs";
 
-/// The field of a column that `sql` computes: the expression's type, and in the metadata what it is
-/// computed from.
+/// The field of a column that `sql` computes: with the type of the expression, and the declaration in its metadata.
 pub fn field(
     dataset: &Dataset,
     name: &str,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::schema::Evaluation;
 
 impl Table {
-    /// Live rows of the newest version, when both are known without waiting for storage.
+    /// Live rows of the newest version, if both are known without a storage access.
     pub fn count_at_hand(&self) -> Option<u64> {
         let current = self.handle().peek()?;
         let fragments = current.dataset.manifest().fragments.iter();
@@ -24,7 +24,7 @@ impl Table {
         rows.map(|rows| rows as u64)
     }
 
-    /// Live rows, or those for which a SQL predicate is true. Without a predicate the manifest knows.
+    /// Live rows, or those for which a SQL predicate is true. Without a predicate, the manifest has the number.
     pub async fn count_rows(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
         let mut deadline = self.tables().query_deadline();
         let counted = deadline.spend(self.counted(predicate, options));
@@ -50,7 +50,7 @@ impl Table {
     }
 }
 
-/// The plan of a count of the rows for which a predicate is true.
+/// The plan that counts the rows for which a predicate is true.
 async fn plan(
     dataset: Arc<Dataset>,
     predicate: String,
@@ -64,7 +64,7 @@ async fn plan(
     scanner
         .filter(&predicate)
         .and_then(|scanner| scanner.project::<&str>(&[]))
-        // Lance counts no rows of a scan that has no columns.
+        // Lance cannot count the rows of a scan without columns.
         .and_then(|scanner| scanner.with_row_id().aggregate(count_star()))
         .map_err(Error::of_input)?;
     scanner.create_plan().await.map_err(Error::of_input)

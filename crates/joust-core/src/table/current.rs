@@ -1,4 +1,4 @@
-//! A version that was the newest when it was looked for.
+//! A version that was the newest at the last check.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use crate::commit::OnBranch;
 
 static NEXT_STAMP: AtomicU64 = AtomicU64::new(1);
 
-/// A dataset that was the newest when it was handed out.
+/// A dataset that was the newest when the handle returned it.
 #[derive(Clone)]
 pub(crate) struct Current {
     pub dataset: Arc<Dataset>,
-    /// Unique in this process to the dataset it came with.
+    /// Identifies the dataset within this process.
     pub stamp: u64,
     /// `None` on the main branch.
     pub branch: Option<Arc<OnBranch>>,
@@ -28,14 +28,14 @@ impl Current {
         }
     }
 
-    /// Whether it is of a branch that is deleted.
+    /// Whether its branch is deleted.
     pub fn is_retired(&self) -> bool {
         self.branch
             .as_ref()
             .is_some_and(|branch| branch.is_retired())
     }
 
-    /// Whether both are of the main branch, or of one that was not deleted in between.
+    /// Whether both are of the main branch, or of the same branch without a deletion in between.
     pub fn is_same_branch(&self, other: Option<&Arc<OnBranch>>) -> bool {
         match (&self.branch, other) {
             (Some(own), Some(other)) => own.is_same(other),

@@ -1,4 +1,4 @@
-//! Data types as JSON, in both interfaces' names.
+//! Data types as JSON, with the names of both interfaces.
 
 use arrow::datatypes::DataType;
 use lance::arrow::json::JsonDataType;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// Reads a type from JSON text: Lance's logical names (`float`, `string`) or the namespace
-/// interface's (`float32`, `utf8`); an object with `type`, or the name alone.
+/// Parses a type from JSON text: Lance's logical names (`float`, `string`) or the names of the namespace interface
+/// (`float32`, `utf8`); an object with `type`, or only the name.
 pub fn parse(text: &str) -> Result<DataType> {
     let object = match serde_json::from_str(text).unwrap_or(Value::Null) {
         Value::String(name) => serde_json::json!({ "type": name }),

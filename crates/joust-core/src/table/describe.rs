@@ -10,11 +10,11 @@ use lance_namespace::schema::arrow_schema_to_json;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 
-/// What a version of a table looks like.
+/// The description of a version.
 #[derive(Debug, Clone)]
 pub struct Description {
     pub version: u64,
-    /// Equal stamps, equal descriptions; unique in this process.
+    /// Equal stamps mean equal descriptions; unique within this process.
     pub stamp: u64,
     /// JSON text with the namespace interface's type names (`float32`, `utf8`).
     pub schema: String,
@@ -36,7 +36,7 @@ impl Table {
             .await?;
         match options.version {
             Some(version) if version != newest.dataset.version_id() => {
-                // An old version never changes: its stamp only has to differ from every other.
+                // An old version never changes: its stamp only has to be unique.
                 let dataset = self.dataset(options).await?;
                 describe(&dataset, 0).await
             }

@@ -1,9 +1,9 @@
-//! The `_versions` directory of a table on a local disk, asked for changes by `stat`.
+//! Detects changes of the `_versions` directory of a local table with `stat`.
 //!
-//! The directory's change time moves whenever a manifest appears, so an unchanged time proves that
-//! there is no newer version. File systems stamp times coarsely, though: a second manifest within
-//! the same tick leaves the time as it was. A time that was young when it was looked at therefore
-//! proves nothing, and the successor's manifest is looked for by name instead.
+//! The change time of the directory moves whenever a manifest appears, so an unchanged time proves that there is no
+//! newer version. But file systems have coarse timestamps: a second manifest within the same tick does not change the
+//! time. A time that was recent at the check therefore proves nothing, and joust looks for the manifest of the next
+//! version by name instead.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -16,18 +16,18 @@ use crate::storage::root::local_path;
 /// Longer than a tick of any supported file system.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What a look at the directory showed.
+/// The state of the directory at a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     changed: SystemTime,
-    /// Tells a directory from another one of the same name.
+    /// Distinguishes a directory from another one of the same name.
     identity: FileIdentity,
-    /// The change was older than a tick when it was looked at: any later one shows.
+    /// The change was older than a tick at the check: any later change is visible.
     settled: bool,
 }
 
 impl Seen {
-    /// The same look, proving nothing about what came before it.
+    /// The same state, but without proof about earlier changes.
     pub fn unsettled(self) -> Self {
         Self {
             settled: false,
@@ -35,7 +35,7 @@ impl Seen {
         }
     }
 
-    /// Whether the directory was removed and made anew between two looks: it is another table's.
+    /// Whether the directory was replaced between two checks: it belongs to another table.
     pub fn is_other_directory(before: Option<Self>, now: Option<Self>) -> bool {
         matches!((before, now), (Some(before), Some(now)) if before.identity != now.identity)
     }
@@ -67,8 +67,8 @@ impl VersionsDirectory {
         })
     }
 
-    /// Proves that `dataset` is still the newest version, given the last look at its directory; the
-    /// look that proved it. `None`: it may not be.
+    /// Proves that `dataset` is still the newest version, given the last state of its directory; returns the state that
+    /// proves it. `None`: there may be a newer one.
     pub fn confirm(&self, dataset: &Dataset, last: Option<Seen>) -> Option<Seen> {
         let (now, last) = (self.look()?, last?);
         if (last.changed, last.identity) != (now.changed, now.identity) {
@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// Makes a directory, and then another one of the same name and, where the file system gives a number
-    /// away again, of the same inode.
+    /// Creates a directory, and then another one of the same name, with the same inode if the file system reuses the
+    /// number.
     #[test]
     fn a_directory_that_was_made_anew_is_another_one() {
         let place = tempfile::tempdir().unwrap();

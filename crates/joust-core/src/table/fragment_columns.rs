@@ -1,7 +1,7 @@
-//! Values of new columns, written fragment by fragment.
+//! Writes the values of new columns fragment by fragment.
 //!
-//! Lance writes them for all of a table's rows and gives all of them up when others insert meanwhile. What is
-//! written here is used again by the next attempt, which writes only what has come since.
+//! Lance writes them for all rows of a table and discards all of them after a conflict with an insert. Here the next
+//! attempt reuses written fragments, and writes only the new ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use super::write::commit_to;
 use crate::error::{Error, Result};
 use crate::schema::expression::Expression;
 
-/// Fragments whose new columns are written, and that no version names yet.
+/// Fragments with written new columns that no version references yet.
 #[derive(Default)]
 pub(super) struct FragmentColumns(Mutex<Written>);
 
 #[derive(Default)]
 struct Written {
-    /// The columns they were written for, and the highest number of a field: the new ones are counted from it.
+    /// The schema for which they were written, and the highest field id: the new ids follow it.
     schema: Option<(Schema, i32)>,
-    /// By number: what the fragment was, and what it is with the new columns.
+    /// By fragment id: the fragment before, and with the new columns.
     fragments: HashMap<u64, (Fragment, Fragment)>,
-    /// The table's columns with the new ones.
+    /// The schema of the table with the new columns.
     with_new: Option<Schema>,
 }
 
 impl FragmentColumns {
-    /// Adds columns that SQL expressions fill to a version, and commits that. `batch`: rows at once.
+    /// Adds columns that SQL expressions fill to a version, and commits it. `batch`: rows per batch.
     pub(super) async fn add(
         &self,
         version: Arc<Dataset>,
@@ -77,7 +77,7 @@ impl FragmentColumns {
 }
 
 impl Written {
-    /// Forgets what was written for other columns than a version has.
+    /// Discards what was written for another schema than that of a version.
     fn begin(&mut self, version: &Dataset) {
         let now = (version.schema().clone(), version.manifest().max_field_id());
         if self.schema.as_ref() != Some(&now) {
@@ -89,7 +89,7 @@ impl Written {
     }
 }
 
-/// A table without fragments has nothing to write.
+/// Adds the columns to a table without fragments, which needs no files.
 async fn add_to_empty(version: &Dataset, expressions: Vec<(String, String)>) -> Result<Dataset> {
     let mut dataset = version.clone();
     let transform = NewColumnTransform::SqlExpressions(expressions);
@@ -100,7 +100,7 @@ async fn add_to_empty(version: &Dataset, expressions: Vec<(String, String)>) -> 
     Ok(dataset)
 }
 
-/// Whether rows that were written for the columns of before may be read with the new ones.
+/// Whether rows of the previous schema are valid under the new one.
 fn adds_nullable(before: &Schema, after: &Schema) -> bool {
     let mut added = after
         .fields

@@ -1,4 +1,4 @@
-//! Payloads of the functions that virtual columns name. They are kept, never run.
+//! Payloads of the functions of virtual columns. joust stores them and never runs them.
 
 use super::Table;
 use crate::error::{Error, Result};
@@ -8,11 +8,11 @@ pub const VIRTUAL: &str = "virtual_column";
 /// Metadata key of the function's name.
 pub const VIRTUAL_NAME: &str = "virtual_column.udf_name";
 
-/// Directory of a table that holds payloads, each under its SHA-256.
+/// Directory of a table with the payloads, each under its SHA-256.
 const DIRECTORY: &str = "_udfs";
 
 impl Table {
-    /// Keeps a payload under its SHA-256 (hex), unless it is there already; its path in the table.
+    /// Stores a payload under its SHA-256 (hex), unless it exists; returns its path in the table.
     pub async fn keep_function(&self, sha256: &str, payload: Vec<u8>) -> Result<String> {
         if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Error::invalid(
@@ -23,7 +23,7 @@ impl Table {
         let (store, table) = self.handle.store().await?;
         let place = table.join(DIRECTORY).join(sha256);
         match store.put_if_absent(&place, payload.into()).await {
-            // The name tells the content.
+            // The name determines the content.
             Ok(()) | Err(object_store::Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! Short uploads are held in memory until they are complete.
+//! Collects short uploads in memory until they are complete.
 
 use arrow::array::{ArrayData, RecordBatch};
 use arrow::buffer::Buffer;
@@ -9,21 +9,21 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::error::{Error, Result};
 use crate::ipc::BatchStream;
 
-/// Bytes of rows up to which an upload is short. A longer one fills a fragment of its own well.
+/// The most bytes of rows of a short upload. A longer one fills its own fragment well.
 const SHORT: usize = 4 << 20;
-/// Batches of a short upload.
+/// The most batches of a short upload.
 const MAX_BATCHES: usize = 1_024;
-/// Bytes that a column of a batch takes in memory beside its values.
+/// Memory of a column of a batch besides its values, bytes.
 const COLUMN_COST: usize = 256;
 
 pub(super) enum Gathered {
-    /// All of it, which may be no batches at all.
+    /// The whole upload, perhaps without batches.
     Whole {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
         bytes: usize,
     },
-    /// What has come, and what is still to come; bytes of what is held of it.
+    /// The received batches and the rest of the stream; bytes of the received ones.
     Long(BatchStream, usize),
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn gather(mut batches: BatchStream) -> Result<Gathered> {
     let mut held = Vec::new();
     let mut bytes = 0;
     while let Some(batch) = batches.try_next().await.map_err(Error::from)? {
-        // However many come, they hold nothing.
+        // Batches without rows take no memory, whatever their number.
         if batch.num_rows() == 0 {
             continue;
         }
@@ -48,7 +48,7 @@ pub(super) async fn gather(mut batches: BatchStream) -> Result<Gathered> {
     })
 }
 
-/// Batches in memory as the stream that they were.
+/// Batches in memory as a stream.
 pub(super) fn whole(schema: SchemaRef, batches: Vec<RecordBatch>) -> BatchStream {
     let batches = stream::iter(batches.into_iter().map(Ok));
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
@@ -60,7 +60,7 @@ fn resumed(held: Vec<RecordBatch>, rest: BatchStream) -> BatchStream {
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }
 
-/// Bytes of a batch: its values, whatever larger buffer they lie in, and what each column costs.
+/// Memory of a batch: its values, without the rest of shared buffers, and the fixed cost of each column.
 fn size(batch: &RecordBatch) -> usize {
     let sizes = batch.columns().iter().map(|column| {
         let data = column.to_data();
@@ -70,10 +70,10 @@ fn size(batch: &RecordBatch) -> usize {
     sizes.sum::<usize>() + batch.num_columns() * COLUMN_COST
 }
 
-/// Bytes of the values that views look at, which Arrow does not count.
+/// Bytes of the values that views reference, which Arrow does not count.
 fn viewed(data: &ArrayData) -> usize {
     let own = match data.data_type() {
-        // Before them are the views.
+        // The first buffer holds the views.
         DataType::Utf8View | DataType::BinaryView => &data.buffers()[1..],
         _ => &[],
     };

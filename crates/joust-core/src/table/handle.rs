@@ -1,13 +1,12 @@
-//! The open dataset behind a table's address, and how it stays current.
+//! The open dataset at a table's address, and how it stays current.
 //!
-//! Opening a Lance dataset reads a manifest; answering from a stale one breaks read-your-writes. A
-//! handle keeps the newest version it has seen and, before each use, asks the storage the cheapest
-//! question that proves there is no newer one: [`directory`](super::directory) tells how for local
-//! disks. On a remote store it is one request for the successor's manifest, and at most every
-//! [`FULL_CHECK`] a listing, which also sees versions whose predecessors were cleaned up; a
-//! configured staleness spares both for that long.
+//! Opening a Lance dataset reads a manifest; an answer from a stale one breaks read-your-writes. A handle caches the
+//! newest version. Before each use it makes the cheapest storage request that proves that there is no newer one. For
+//! local disks see [`directory`](super::directory). On a remote store it is one request for the manifest of the next
+//! version and, at most every [`FULL_CHECK`], a listing, which also finds versions whose predecessors were cleaned up.
+//! A configured staleness skips both for that time.
 //!
-//! Versions that this process commits are put into the handle directly.
+//! Commits of this process update the handle directly.
 
 mod load;
 
@@ -31,14 +30,14 @@ use crate::error::{Code, Result};
 use crate::storage::root::{Links, store};
 use crate::storage::{Durability, Sessions, StorageOptions};
 
-/// How long a remote table is checked by successor alone.
+/// How long a remote table is only checked for the next version.
 const FULL_CHECK: Duration = Duration::from_secs(5);
 
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 struct Open {
     current: Current,
-    /// The state of a local `_versions` at which `current` was the newest.
+    /// The state of a local `_versions` for which `current` was the newest.
     seen: Option<Seen>,
     checked: Instant,
     fully_checked: Instant,
@@ -50,25 +49,25 @@ pub struct Handle {
     storage_options: StorageOptions,
     sessions: Arc<Sessions>,
     staleness: Duration,
-    /// The table's, which all handles on it share.
+    /// Of the table; all its handles share it.
     branches: Arc<Branches>,
-    /// The engine's.
+    /// Of the engine.
     pins: VersionPins,
-    /// The engine's.
+    /// Of the engine.
     links: Arc<Links>,
     /// `None` on a remote store.
     directory: Option<VersionsDirectory>,
     open: Mutex<Option<Open>>,
-    /// Lets one caller refresh while the others wait for what it finds.
+    /// One caller refreshes while the others wait for the result.
     refreshing: tokio::sync::Mutex<()>,
     last_used: AtomicU64,
-    /// Appends that wait to be committed together.
+    /// Queued appends.
     pub(super) appends: Queue,
-    /// Locked while rows are changed or removed: such changes would only undo one another's work.
+    /// Locked while rows are changed or removed: concurrent changes would conflict with one another.
     pub(crate) changing: tokio::sync::Mutex<()>,
-    /// Commits of this branch take it.
+    /// Commits to this branch lock it.
     pub(crate) commit_lock: CommitLock,
-    /// The end of a pause of commits that another process has asked for.
+    /// The end of a pause of commits that another process requested.
     pub(super) paused_until: Mutex<Option<Instant>>,
 }
 
@@ -119,7 +118,7 @@ impl Handle {
         self.place == other.place && !std::ptr::eq(self, other)
     }
 
-    /// Where it is among what is [held](VersionPins).
+    /// Its key in the [version pins](VersionPins).
     pub(super) fn place(&self) -> &Place {
         &self.place
     }
@@ -138,7 +137,7 @@ impl Handle {
         .await
     }
 
-    /// The store, and the path of what is the branch's own: `data`, `_versions` and the like.
+    /// The store, and the path of the branch, which contains `data`, `_versions` and so on.
     pub async fn files(&self) -> Result<(Arc<ObjectStore>, Path)> {
         let (store, table) = self.store().await?;
         let base = match &self.place.branch {
@@ -153,7 +152,7 @@ impl Handle {
         self.sessions.session()
     }
 
-    /// How versions of a table that is about to be created here are committed; `None` is Lance's own way.
+    /// The commit handler for a new table here; `None` is Lance's default.
     pub fn commit_handler(&self) -> Option<Arc<dyn CommitHandler>> {
         commit::handler(self.durability(), &self.place.location, None)
     }
@@ -163,28 +162,28 @@ impl Handle {
         &self.branches
     }
 
-    /// What makes a branch of the table one.
+    /// The reference file of a branch of the table.
     pub(crate) async fn reference(&self, branch: &str) -> Result<Reference> {
         let (store, table) = self.store().await?;
         Ok(Reference::of(store, &table, branch))
     }
 
-    /// What an answered change of the table means.
+    /// The durability that an acknowledged change of the table has.
     pub(crate) fn durability(&self) -> Durability {
         self.sessions.durability()
     }
 
-    /// Grows with every use of any handle.
+    /// The time of the last use, as a counter over all handles.
     pub(crate) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
 
-    /// Forgets the dataset; the next use opens it anew.
+    /// Drops the dataset; the next use opens it again.
     pub(crate) fn close(&self) {
         *self.open.lock() = None;
     }
 
-    /// The newest version, when that is known without waiting for storage.
+    /// The newest version, if it is known without a storage access.
     pub(crate) fn peek(&self) -> Option<Current> {
         let now = CLOCK.fetch_add(1, Ordering::Relaxed);
         self.last_used.store(now, Ordering::Relaxed);
@@ -203,8 +202,7 @@ impl Handle {
         newest.then(|| open.current.clone())
     }
 
-    /// The newest version. What was learnt before `not_before`, or of versions before `min_version`
-    /// only, does not count.
+    /// The newest version. A check before `not_before`, or that only knows versions before `min_version`, is not used.
     pub(crate) async fn current(
         &self,
         not_before: Option<SystemTime>,
@@ -218,7 +216,7 @@ impl Handle {
         }
         let asked = Instant::now();
         let _turn = self.refreshing.lock().await;
-        // Somebody else may have refreshed while this caller waited for its turn.
+        // Another caller may have refreshed while this one waited for the lock.
         if let Some(open) = self.open.lock().as_ref()
             && open.checked >= asked
             && !open.current.is_retired()
@@ -228,7 +226,7 @@ impl Handle {
         Box::pin(self.refresh()).await
     }
 
-    /// Whether the last check of a remote table came before `time`.
+    /// Whether the last check of a remote table was before `time`.
     fn is_older_than(&self, time: Option<SystemTime>) -> bool {
         let (Some(time), None) = (time, &self.directory) else {
             return false;
@@ -240,7 +238,7 @@ impl Handle {
         })
     }
 
-    /// Whether what is known of a remote table ends before `version`.
+    /// Whether the known newest version of a remote table is before `version`.
     fn is_behind(&self, version: Option<u64>) -> bool {
         let (Some(version), None) = (version, &self.directory) else {
             return false;
@@ -252,7 +250,7 @@ impl Handle {
     }
 
     async fn refresh(&self) -> Result<Current> {
-        // Looked at before the storage is asked: a later change shows as a difference.
+        // Taken before the storage access: a later change shows as a difference.
         let seen = self.directory.as_ref().and_then(VersionsDirectory::look);
         let asked = Instant::now();
         let (before, known) = {
@@ -271,7 +269,7 @@ impl Handle {
             Some((known, fully_checked)) => self.newer_than(known, *fully_checked, asked).await?,
         };
         let mut open = self.open.lock();
-        // A commit of this process may have been published while the storage was asked.
+        // A commit of this process may have been published during the storage access.
         if let Some(open) = open.as_ref()
             && before != Some(open.current.stamp)
             && open.current.is_same_branch(current.branch.as_ref())
@@ -288,7 +286,7 @@ impl Handle {
         Ok(current)
     }
 
-    /// Asks the storage for something newer than `known`; with the time of the last full check.
+    /// Requests a newer version than `known` from storage; returns the time of the last full check, too.
     async fn newer_than(
         &self,
         known: &Current,
@@ -321,25 +319,24 @@ impl Handle {
         {
             known.clone()
         } else {
-            // The same address holds another table, or branch, now: start over with caches of its own.
+            // The address holds another table, or branch, now: start with new caches.
             self.load(self.sessions.session()).await?
         };
         Ok((current, now))
     }
 
-    /// A version that was the newest a moment ago, which is read from now on.
+    /// Wraps a version that was just the newest, and pins it as read.
     fn opened(&self, dataset: Dataset, branch: Option<Arc<OnBranch>>) -> Current {
         let current = Current::new(dataset, branch);
         self.pins.read(&self.place, &current.dataset);
         current
     }
 
-    /// Puts a version that this process has just committed into the handle, so that readers see it
-    /// at once.
+    /// Sets a version that this process just committed, so that readers see it at once.
     pub fn publish(&self, dataset: Dataset) {
         let now = Instant::now();
         let mut open = self.open.lock();
-        // What is open may be another branch that has the name by now.
+        // The open dataset may be of another branch that has the name by now.
         if self.place.branch.is_some() && !is_one_session(open.as_ref(), &dataset) {
             *open = None;
             return;
@@ -353,7 +350,7 @@ impl Handle {
         let fully_checked = open.as_ref().map_or(now, |open| open.fully_checked);
         *open = Some(Open {
             current: self.opened(dataset, branch),
-            // Others may have written since: not proven to be the newest, but the same directory.
+            // Other writers may have committed since: not proven to be the newest, but the same directory.
             seen: self
                 .directory
                 .as_ref()
@@ -365,8 +362,8 @@ impl Handle {
     }
 }
 
-/// Whether a remote store knows no version after this one; of a branch, also whether it is there still: another
-/// server may have deleted it. Both are asked at the same time.
+/// Whether a remote store has no version after this one. For a branch, also whether it still exists, because another
+/// server may have deleted it. Both requests run concurrently.
 async fn is_newest(known: &Current) -> Result<bool> {
     let has_successor = async { Ok(known.dataset.has_successor_version().await?) };
     let is_there = async {
@@ -379,8 +376,7 @@ async fn is_newest(known: &Current) -> Result<bool> {
     Ok(is_there && !has_successor)
 }
 
-/// Whether a dataset comes from what is open: each is opened with a session of its own, which its later
-/// versions keep.
+/// Whether a dataset belongs to the open one: each is opened with its own session, which its later versions share.
 fn is_one_session(open: Option<&Open>, dataset: &Dataset) -> bool {
     open.is_some_and(|open| Arc::ptr_eq(&open.current.dataset.session(), &dataset.session()))
 }

@@ -1,7 +1,7 @@
-//! Writes that are made once, however often they are asked for.
+//! Idempotent writes.
 //!
-//! A table that is told of a request's [`Attempt`] stamps the commits it makes for it, so that a later
-//! attempt, perhaps of another process, finds what the first one did and answers as it would have.
+//! A table with an [`Attempt`] stamps the commits of that request. A later attempt, perhaps of another process, finds
+//! the commit of the first one and returns the same answer.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use super::{Deleted, Merge, Merged, ReadOptions, Table, Updated};
 use crate::commit::{CommitOutcome, RequestStamp, find, stamped, to_outcome, versions_gone};
 use crate::error::{Code, Error, Result};
 
-/// A request that is to take effect once.
+/// A request that takes effect once.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Unique to the request; its repetitions have the same one.
+    /// Unique to the request; its retries have the same id.
     pub id: String,
-    /// An attempt that began at this time may have made the commit, and nobody knows.
+    /// Start of an earlier attempt whose outcome is unknown.
     pub since: Option<SystemTime>,
 }
 
-/// What an earlier attempt committed.
+/// The commit of an earlier attempt.
 pub(crate) struct Earlier {
     version: u64,
-    /// Rows that the request brought.
+    /// Rows that the request contained.
     rows: u64,
     operation: Operation,
 }
 
 impl Table {
-    /// The same table, changed for a request that is to take effect once. Append, create, overwrite,
-    /// merge, update, delete and index builds honour that.
+    /// The same table, for the changes of a request that takes effect once. Append, create, overwrite, merge, update,
+    /// delete and index builds support this.
     pub fn once(&self, attempt: Attempt) -> Self {
         Self {
             attempt: Some(Arc::new(attempt)),
@@ -42,7 +42,7 @@ impl Table {
         }
     }
 
-    /// Does work whose commits take turns with others' and are known again as the request's.
+    /// Runs work whose commits take the commit lock and carry the stamp of the request.
     pub(crate) async fn as_attempt<W: Future>(
         &self,
         rows: impl Fn() -> u64 + Send + Sync + 'static,
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// The same for a change of rows that Lance tries again where others were faster.
+    /// The same for a change of rows that Lance retries after a conflict.
     pub(super) async fn as_change<T>(
         &self,
         rows: impl Fn() -> u64 + Send + Sync + 'static,
@@ -68,8 +68,7 @@ impl Table {
         self.as_attempt(rows, to_outcome(work)).await
     }
 
-    /// A change of rows that took effect as a version after Lance had given it up. `rows`: how many the
-    /// request brought.
+    /// A change of rows that took effect as a version after Lance reported a failure. `rows`: the rows of the request.
     pub(super) async fn confirmed(&self, version: u64, rows: u64) -> Result<Earlier> {
         let newest = self.newest().await?;
         let transaction = newest.read_transaction_by_version(version).await?;
@@ -88,7 +87,7 @@ impl Table {
         Some(RequestStamp::new(&attempt.id, rows))
     }
 
-    /// What an earlier attempt of the request committed, if there was one and it did.
+    /// The commit of an earlier attempt of the request, if there is one.
     pub(crate) async fn earlier(&self) -> Result<Option<Earlier>> {
         let Some((attempt, since)) = self
             .attempt
@@ -98,7 +97,7 @@ impl Table {
             return Ok(None);
         };
         match self.newest().await {
-            // A table that is still to be made.
+            // The table does not exist yet.
             Err(error) if error.code() == Code::TableNotFound => return Ok(None),
             newest => newest?,
         };
@@ -106,7 +105,7 @@ impl Table {
         let Some(found) = find(&store, &base, &attempt.id, since).await? else {
             return Ok(None);
         };
-        // The attempt may have ended before the disk had it.
+        // The attempt may have ended before its fsync.
         self.durability()
             .has_versions(self.handle.location(), &base)
             .await?;
@@ -130,7 +129,7 @@ impl Table {
         let version = earlier.version;
         let (before, after) = (self.state(version - 1).await?, self.state(version).await?);
         let written = earlier.rows_written();
-        // Rows that the fragments of before lost: replaced ones, and deleted ones.
+        // Rows that the earlier fragments lost: replaced and deleted ones.
         let lost = (before.rows + written).saturating_sub(after.rows);
         let inserted = match (before.next_row_id, after.next_row_id) {
             (Some(before), Some(after)) => after.saturating_sub(before),
@@ -151,7 +150,7 @@ impl Table {
     }
 
     async fn state(&self, version: u64) -> Result<State> {
-        // Before its first version a table has no rows.
+        // Before its first version, a table has no rows.
         if version == 0 {
             return Ok(State {
                 rows: 0,
@@ -172,10 +171,10 @@ impl Table {
     }
 }
 
-/// What tells a version from the one before.
+/// The counters that distinguish a version from the previous one.
 struct State {
     rows: u64,
-    /// Grows with each row that is new to the table; absent where rows have no ids of their own.
+    /// Grows with each new row of the table; absent where rows have no stable ids.
     next_row_id: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What work on a table takes from the [memory](crate::memory) that all share.
+//! The reservations of work on a table from the shared [memory](crate::memory).
 
 use arrow::datatypes::Schema;
 use lance::Dataset;
@@ -9,19 +9,19 @@ use crate::error::{Error, Result};
 use crate::memory::{Reservation, Use, pieces};
 use crate::schema::Evaluation;
 
-/// What a query takes besides its rows.
+/// Memory of a query besides its rows, bytes.
 const FIXED: usize = 64 << 10;
-/// Bytes of an answer that are made before any is sent, and of batches on their way to it.
+/// Bytes of an answer that are encoded before the first are sent, and of batches in transit.
 const ANSWER: usize = 8 << 20;
-/// Files that Lance copies at the same time where they go through memory, and what it reads of each at once.
+/// Files that Lance copies concurrently through memory, and the bytes that it reads of each at once.
 const TRANSFERS: usize = 4;
 const TRANSFER: usize = 16 << 20;
-/// Rows to which Lance computes values of a new column at once.
+/// Rows per batch when Lance computes the values of a new column.
 pub(super) const ROWS_AT_ONCE: usize = 1_024;
 
 impl Table {
-    /// For the buffers of the files that rows are written to, and for pieces on their way. `held`: bytes of rows
-    /// that wait for it; `is_all`: there are no others.
+    /// Reserves memory for the buffers of written files and for multipart chunks. `held`: bytes of rows that wait for
+    /// it; `is_all`: there are no others.
     pub(super) async fn memory_for_writing(
         &self,
         held: usize,
@@ -37,12 +37,12 @@ impl Table {
             .await
     }
 
-    /// Whether there is memory for pieces of files that wait to be written.
+    /// Whether memory is reserved for multipart chunks.
     pub(super) fn writes_pieces(&self) -> bool {
         self.tables().memory().budget().pieces().is_some()
     }
 
-    /// How a file of such rows is written with so much: the buffers share it.
+    /// Writer options for such rows that share this memory among the buffers.
     pub(super) fn file_options(&self, rows: &Schema) -> Option<FileWriterOptions> {
         let bytes = self.tables().memory().budget().writing();
         // Lance divides by the number of columns.
@@ -52,8 +52,8 @@ impl Table {
         })
     }
 
-    /// For a scan that answers a client. `sorts`: its rows are sorted, as far as memory goes. `computed`: what
-    /// its expressions make. Code 13 when that has no room.
+    /// Reserves memory for a scan that answers a client. `sorts`: its rows are sorted, as far as memory allows.
+    /// `computed`: the size of the results of its expressions. Code 13 if they cannot fit.
     pub(crate) async fn memory_for_query(
         &self,
         dataset: &Dataset,
@@ -70,7 +70,7 @@ impl Table {
             .await
     }
 
-    /// For a change that no turn is taken for: it reads rows, and writes what becomes of them.
+    /// Reserves memory for a change without a lock: it reads rows and writes the changed ones.
     pub(crate) async fn memory_for_change(
         &self,
         dataset: &Dataset,
@@ -80,8 +80,8 @@ impl Table {
         self.tables().memory().take(Use::Change, bytes).await
     }
 
-    /// What an update, a delete, a merge or a change of columns takes. `computed`: what its expressions
-    /// make. Code 13 when that has no room.
+    /// Memory of an update, a delete, a merge or a change of columns. `computed`: the size of the results of its
+    /// expressions. Code 13 if they cannot fit.
     pub(super) fn bytes_of_change(
         &self,
         dataset: &Dataset,
@@ -93,7 +93,7 @@ impl Table {
         Ok(FIXED + in_memory(dataset, most) + computed)
     }
 
-    /// What is taken for an evaluation: an estimate, so at most half of what there is.
+    /// Memory of an evaluation: an estimate, so at most half of the total.
     fn bytes_of(&self, evaluation: Option<Evaluation>) -> Result<usize> {
         let Some(evaluation) = evaluation else {
             return Ok(0);
@@ -111,8 +111,7 @@ impl Table {
         Ok(evaluation.bytes.min(room / 2))
     }
 
-    /// Rows to which values of a new column are computed at once, where they are too large for as many as
-    /// Lance would take.
+    /// Rows per batch when computing the values of a new column, if Lance's number would be too large.
     pub(super) fn rows_at_once(
         &self,
         dataset: &Dataset,
@@ -128,8 +127,8 @@ impl Table {
         (rows < ROWS_AT_ONCE).then_some(rows as u32)
     }
 
-    /// For a copy of another table's files to here. Those of a local disk go past this process to another
-    /// local place.
+    /// Reserves memory for a copy of another table's files to here. A copy between local paths does not pass through
+    /// this process.
     pub(super) async fn memory_for_copy(&self, from: &Dataset) -> Result<Option<Reservation>> {
         let (here, _) = self.handle.store().await?;
         let there = from.object_store(None).await?;
@@ -141,7 +140,7 @@ impl Table {
             .saturating_add(pieces())
             .saturating_mul(TRANSFERS)
             .min(memory.budget().job());
-        // How large the files of an index are is not in the manifest.
+        // The manifest does not have the sizes of index files.
         let bytes = match from.manifest().index_section {
             Some(_) => most,
             None => packed(from, most),
@@ -150,8 +149,8 @@ impl Table {
         Ok(Some(taken))
     }
 
-    /// For work that nobody waits for on a connection. It may take `bytes`, or its usual share when
-    /// that is more. `report` hears of it when it has to wait.
+    /// Reserves memory for a background job: `bytes`, or the usual share of a job if that is more. Calls `report` if it
+    /// has to wait.
     pub(crate) async fn memory_for_job(
         &self,
         bytes: usize,
@@ -167,7 +166,7 @@ impl Table {
     }
 }
 
-/// Rows of a version that take about so many bytes, at least one.
+/// The number of rows of a version that take about this many bytes, at least one.
 pub(crate) fn rows_in(dataset: &Dataset, bytes: usize) -> usize {
     let rows = dataset.manifest().fragments.iter();
     let rows: usize = rows
@@ -177,9 +176,9 @@ pub(crate) fn rows_in(dataset: &Dataset, bytes: usize) -> usize {
     (bytes / each.max(1)).max(1)
 }
 
-/// Bytes that a version's rows take when they are read, at most `most`.
+/// Memory of all rows of a version, at most `most`.
 pub(crate) fn in_memory(dataset: &Dataset, most: usize) -> usize {
-    /// What files hold is packed.
+    /// Memory for each byte of a compressed file.
     const UNPACKED: usize = 4;
     packed(dataset, most).saturating_mul(UNPACKED).min(most)
 }

@@ -1,4 +1,4 @@
-//! Who waits for memory, and what they hold meanwhile.
+//! Requests that wait for memory, and the locks and memory that they hold meanwhile.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn rows(table: &Table) -> UploadReader {
     sent(table.tables().memory(), &batch)
 }
 
-/// Takes all memory there is.
+/// Reserves all free memory.
 fn all(table: &Table) -> Reservation {
     let memory = table.tables().memory();
     let taken = memory.usage().taken;
@@ -51,7 +51,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
             yield_now().await;
         }
     };
-    // No longer than a request waits for memory.
+    // Less than the longest wait of a request for memory.
     let met = tokio::time::timeout(Duration::from_secs(4), met).await;
     assert!(met.is_ok(), "{what}");
 }
@@ -131,7 +131,7 @@ fn alteration(path: &str, rename: Option<&str>, data_type: Option<&str>) -> Alte
     }
 }
 
-/// What reads and writes rows takes memory for that.
+/// Reads and writes of rows reserve memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_wait_for_memory_that_their_values_need() {
     let (table, _place) = table().await;
@@ -154,7 +154,7 @@ async fn columns_wait_for_memory_that_their_values_need() {
     });
     until("a cast waits", || waiting(&table) == 2).await;
     drop(held);
-    // One of them may find that the other one was faster.
+    // One of them may conflict with the other.
     let done = [add.await.unwrap(), cast.await.unwrap()];
     assert!(done.iter().any(Result::is_ok), "{done:?}");
     assert_eq!((waiting(&table), changes(&table)), (0, 0));

@@ -26,13 +26,13 @@ use crate::schema::columns::unknown_column;
 use crate::schema::expression;
 use crate::schema::expression::Expression;
 
-/// Bytes of a row of an upload that is not here in full, for what conditions make of it.
+/// Assumed size of a row of an incomplete upload, for the results of conditions.
 const LONG_ROW: u64 = 4 << 10;
 
-/// How an upload's rows meet a table's.
+/// How the rows of an upload are merged with those of a table.
 #[derive(Debug, Clone, Default)]
 pub struct Merge {
-    /// Columns whose equal values make two rows match.
+    /// Rows match if they are equal in these columns.
     pub on: Vec<String>,
     pub when_matched_update_all: bool,
     /// SQL over `source.` and `target.` columns: update only where it is true.
@@ -41,9 +41,9 @@ pub struct Merge {
     pub when_not_matched_by_source_delete: bool,
     /// SQL over the table's columns: delete only where it is true.
     pub when_not_matched_by_source_delete_filter: Option<String>,
-    /// Find matches through a scalar index of the `on` column (the default) or by a scan.
+    /// Match through a scalar index of the `on` column (the default) or by a scan.
     pub use_index: Option<bool>,
-    /// How long a conflict with other writers may be retried.
+    /// How long to retry after conflicts with other writers.
     pub timeout: Option<Duration>,
 }
 
@@ -80,9 +80,9 @@ pub struct Merged {
     pub num_inserted_rows: u64,
     pub num_updated_rows: u64,
     pub num_deleted_rows: u64,
-    /// How often the merge was tried because others wrote meanwhile.
+    /// Attempts that conflicts with other writers caused.
     pub num_attempts: u32,
-    /// Rows the upload held.
+    /// Rows of the upload.
     pub num_rows: u64,
 }
 
@@ -106,14 +106,14 @@ impl Table {
         self.while_there(self.merge_rows(upload, merge)).await
     }
 
-    /// Makes the upload's rows the first version of a table that has none, as a merge into a table without rows
-    /// would. Code 5 when there is a version by now.
+    /// Writes the rows of the upload as the first version of a table, like a merge into a table without rows. Code 5
+    /// when there is a version by now.
     pub async fn merge_insert_first(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
         if let Some(earlier) = self.earlier().await? {
             return Ok(Merged::first(earlier.written()));
         }
         let rows = with_columns(upload).await?;
-        // What is wrong with the merge shows where it meets no rows, too.
+        // An invalid merge also fails without rows.
         let empty = self.without_rows(rows.schema()).await?;
         let merging = Self::merging(&empty, &rows.schema(), &merge).await?;
         let nothing = whole(rows.schema(), Vec::new());
@@ -121,7 +121,7 @@ impl Table {
         Ok(Merged::first(self.create_from(rows).await?))
     }
 
-    /// A table of these columns in memory, of which nothing is kept.
+    /// An empty table with these columns in memory, which is not stored.
     async fn without_rows(&self, schema: SchemaRef) -> Result<Arc<Dataset>> {
         let location = format!("memory://{}.lance", uuid::Uuid::new_v4());
         let params = WriteParams {
@@ -134,7 +134,7 @@ impl Table {
         Ok(Arc::new(empty.map_err(refused)?))
     }
 
-    /// A merge of such rows into a version of a table.
+    /// Prepares a merge of such rows into a version of a table.
     async fn merging(
         dataset: &Arc<Dataset>,
         source: &SchemaRef,
@@ -199,8 +199,8 @@ impl Table {
 
     async fn merge_rows(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
         let (source, batches) = decode(upload).await?;
-        // A client that sends slowly holds up nobody: only a merge whose rows are here takes a turn.
-        // Longer ones meet the others' commits as they come, and are tried again where they must be.
+        // A slow client must not block others: only a merge with complete rows takes the lock. Longer ones commit
+        // concurrently with others, and are retried after conflicts.
         let conditions = merge.conditions()?;
         let computed = |beside: u64| {
             let conditions = &conditions;
@@ -252,7 +252,7 @@ impl Table {
 }
 
 /// Plans a condition over `source.` and `target.` columns on a planning thread. Lance plans it again on an engine
-/// thread, where nothing ends what takes too long; what is wrong with the condition is Lance's to say.
+/// thread, without a time limit. Lance reports an invalid condition.
 async fn plan_in_time(dataset: &Dataset, source: &SchemaRef, filter: &str) -> Result<()> {
     let target = Schema::from(dataset.schema());
     let fields = [("source", source.fields()), ("target", target.fields())]
@@ -267,7 +267,7 @@ async fn plan_in_time(dataset: &Dataset, source: &SchemaRef, filter: &str) -> Re
     .await
 }
 
-/// How many rows a stream had by the time it is asked.
+/// Counts the rows of a stream; the count is read later.
 fn counted(watch: &Arc<Watch>) -> impl Fn() -> u64 + Send + Sync + 'static {
     let watch = watch.clone();
     move || watch.rows()

@@ -21,7 +21,7 @@ pub struct FieldUpdate {
     pub path: String,
     /// `None` removes the key.
     pub metadata: BTreeMap<String, Option<String>>,
-    /// Drop all other keys.
+    /// Remove all other keys.
     pub replace: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct FieldsUpdated {
 }
 
 impl Table {
-    /// Replaces the schema's metadata; the version that this made.
+    /// Replaces the schema's metadata; returns the new version.
     pub async fn replace_schema_metadata(&self, metadata: HashMap<String, String>) -> Result<u64> {
         self.change_schema(Effort::Metadata, |version| {
             replace(version, metadata.clone()).boxed()

@@ -1,4 +1,4 @@
-//! A table: an address and what can be done there.
+//! A table: an address and its operations.
 //!
 //! Each file adds one capability to [`Table`]; [`handle`] keeps the open dataset current.
 
@@ -84,25 +84,25 @@ use crate::storage::Durability;
 pub struct Table {
     handle: Arc<Handle>,
     tables: Tables,
-    /// The request that changes are made for, where it asked to be made once.
+    /// The idempotent request for which changes are made.
     attempt: Option<Arc<Attempt>>,
-    /// The branch that work began on, for work that looks at newer versions before its end.
+    /// The branch on which work began, for work that reads newer versions before its end.
     began_on: Option<Arc<OnBranch>>,
 }
 
-/// Which state of a table to read.
+/// The state of a table to read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOptions {
     /// A version; the newest when absent.
     pub version: Option<u64>,
-    /// Do not answer from anything learnt before this time.
+    /// Only use a state that was checked after this time.
     pub not_before: Option<SystemTime>,
-    /// Do not answer from an older version than this, if there is one as new.
+    /// Do not answer from an older version, if this one exists.
     pub min_version: Option<u64>,
 }
 
 impl ReadOptions {
-    /// That version, and no other.
+    /// Exactly this version.
     pub fn at(version: u64) -> Self {
         Self {
             version: Some(version),
@@ -121,7 +121,7 @@ impl Table {
         }
     }
 
-    /// The same table on a branch; `main` or nothing is the main branch.
+    /// The same table on a branch; `main` or `None` is the main branch.
     pub fn on_branch(&self, branch: Option<&str>) -> Self {
         let branch = self.tables.branch(
             self.handle.location(),
@@ -138,7 +138,7 @@ impl Table {
         &self.handle
     }
 
-    /// The open tables of the engine that this one belongs to.
+    /// The open tables of this table's engine.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
@@ -147,7 +147,7 @@ impl Table {
         self.handle.at(options).await
     }
 
-    /// The newest version, whatever a remote store's staleness allows to readers: writes start here.
+    /// The newest version, regardless of the staleness that readers of a remote store accept: writes start here.
     pub(crate) async fn newest(&self) -> Result<Arc<Dataset>> {
         Ok(self.current().await?.dataset)
     }
@@ -163,8 +163,8 @@ impl Table {
         }
     }
 
-    /// The same table, for work whose files are a branch's: it fails (code 22) once the branch is deleted,
-    /// also where another one has the name by then.
+    /// The same table, for work that writes files on a branch: it fails (code 22) once the branch is deleted, even if
+    /// another branch has the name.
     pub(crate) async fn begun(&self) -> Result<Self> {
         Ok(Self {
             began_on: self.current().await?.branch,
@@ -172,26 +172,25 @@ impl Table {
         })
     }
 
-    /// The newest version, for a change of rows, columns or metadata. A materialized view takes none:
-    /// code 19.
+    /// The newest version, for a change of rows, columns or metadata. A materialized view rejects these with code 19.
     pub(crate) async fn changeable(&self) -> Result<Arc<Dataset>> {
         Ok(self.changeable_current().await?.dataset)
     }
 
-    /// Like [`changeable`](Self::changeable), with the branch that it is of.
+    /// As [`changeable`](Self::changeable), with its branch.
     pub(crate) async fn changeable_current(&self) -> Result<Current> {
         let current = self.current().await?;
         check_not_view(&current.dataset)?;
         Ok(current)
     }
 
-    /// Does work that may be cut short: when it fails because the branch was deleted meanwhile, and its files
-    /// with it, that is what the failure says (code 22).
+    /// Runs work that a deletion of the branch may interrupt. If it fails because the branch and its files were
+    /// deleted, the error says so (code 22).
     pub(crate) async fn while_there<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let Some(name) = self.handle.branch() else {
             return work.await;
         };
-        // Before the work begins: another branch may have the name when it has ended.
+        // Read before the work begins: another branch may have the name at its end.
         let incarnation = self.handle.branches().incarnation(name);
         let error = match work.await {
             Err(error) => error,
@@ -207,36 +206,36 @@ impl Table {
         })
     }
 
-    /// Waits, where that is promised, until the disk has it that a file of the table's is gone.
+    /// Waits until the removal of a file of the table is durable, if the configuration requires it.
     async fn removed(&self, path: &object_store::path::Path) -> Result<()> {
         let location = self.handle.location();
         self.durability().removed(location, path).await
     }
 
-    /// What an answered change of it means.
+    /// The durability of an acknowledged change.
     fn durability(&self) -> Durability {
         self.handle.durability()
     }
 
-    /// A copy of the newest version for a change that commits to it, and the version itself: it is to be kept
-    /// until then.
+    /// A copy of the newest version for a change that commits to it, and the version itself, which the caller keeps
+    /// until then to pin it.
     pub(crate) async fn writable(&self) -> Result<(Dataset, Arc<Dataset>)> {
         Ok(with_copy(self.changeable().await?))
     }
 
-    /// As [`writable`](Self::writable), for changes that keep the rows as they are.
+    /// As [`writable`](Self::writable), for changes that do not change rows.
     pub(crate) async fn copy_of_newest(&self) -> Result<(Dataset, Arc<Dataset>)> {
         Ok(with_copy(self.newest().await?))
     }
 
-    /// Makes a commit of this process visible; its version.
+    /// Publishes a commit of this process; returns its version.
     pub(crate) fn committed(&self, dataset: Dataset) -> u64 {
         let version = dataset.version_id();
         self.handle.publish(dataset);
         version
     }
 
-    /// The stamp of the newest version, when it is known without waiting for storage.
+    /// The stamp of the newest version, if it is known without a storage access.
     pub fn peek(&self) -> Option<u64> {
         self.handle.peek().map(|current| current.stamp)
     }

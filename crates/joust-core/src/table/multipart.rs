@@ -1,9 +1,8 @@
-//! A write in several parts that becomes visible as one version.
+//! A multipart write, which becomes visible as one version.
 //!
-//! Each part's data files are written when it arrives, against the version at which the whole write
-//! began, and are named in no manifest. What a part wrote is described by bytes that the caller keeps
-//! ([`Part::contents`]): an Arrow schema as an IPC stream, with the fragments in its metadata. At the end
-//! one commit refers to the files of all parts.
+//! The data files of each part are written when it arrives, for the version at which the whole write began; no manifest
+//! references them. The caller stores the description of a part ([`Part::contents`]): an Arrow schema as an IPC stream,
+//! with the fragments in its metadata. At the end one commit references the files of all parts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,23 +24,23 @@ use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format, UploadReader, decode};
 use crate::schema::check_not_view;
 
-/// Where the fragments stand among a schema's metadata.
+/// The metadata key of the fragments.
 const FRAGMENTS: &str = "joust:fragments";
 
-/// What one part of a write put into the table's data directory.
+/// The files that one part of a write put into the table's data directory.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// What [`Table::commit_parts`] and [`Table::remove_parts`] need to know of it.
+    /// The description for [`Table::commit_parts`] and [`Table::remove_parts`].
     pub contents: Vec<u8>,
     pub num_rows: u64,
 }
 
-/// A whole write, ready to become a version.
+/// A whole write, ready to commit.
 #[derive(Debug, Clone)]
 pub struct PartsCommit {
-    /// Unique to the write, and kept with the version: see [`Table::committed_parts`].
+    /// Unique to the write; stored with the version: see [`Table::committed_parts`].
     pub id: String,
-    /// The version that the parts were written against.
+    /// The version for which the parts were written.
     pub version: u64,
     /// Replace schema and rows; else append.
     pub overwrite: bool,
@@ -50,8 +49,8 @@ pub struct PartsCommit {
 }
 
 impl Table {
-    /// Writes one part of a larger write against `version`; nobody sees it, and the disk has it where
-    /// that is promised. A failure leaves no more than files that no version names.
+    /// Writes one part of a larger write for `version`. It is not visible, but durable if the configuration requires
+    /// it. A failure leaves at most files that no version references.
     pub async fn write_part(
         &self,
         upload: UploadReader,
@@ -83,7 +82,7 @@ impl Table {
         })
     }
 
-    /// The version that parts are written against.
+    /// The version for which parts are written.
     async fn part_of(&self, version: u64) -> Result<Arc<Dataset>> {
         match self.dataset(ReadOptions::at(version)).await {
             Err(error) if error.code() == Code::TableVersionNotFound => Err(version_gone()),
@@ -91,14 +90,13 @@ impl Table {
         }
     }
 
-    /// Makes the rows of all parts visible in one version, whose number it gives back.
+    /// Makes the rows of all parts visible in one version; returns it.
     ///
-    /// Code 20 when the parts have different schemas; code 19 when the table was changed meanwhile in a
-    /// way that the parts do not fit any more, or when the version that they were written against
-    /// was removed: they have to be written again.
+    /// Code 20 if the parts have different schemas. Code 19 if the table has changed so that the parts no longer fit,
+    /// or if the version for which they were written is removed: the client must write them again.
     pub async fn commit_parts(&self, commit: PartsCommit) -> Result<u64> {
         let dataset = self.changeable().await?;
-        // What replaces the schema brings its own.
+        // An overwrite has its own schema.
         let written = match commit.overwrite {
             true => Vec::new(),
             false => vec![self.part_of(commit.version).await?],
@@ -125,7 +123,7 @@ impl Table {
         Ok(())
     }
 
-    /// Removes the files of fragments that are in no version.
+    /// Removes the files of fragments that no version references.
     pub(crate) async fn remove_files(&self, fragments: &[Fragment]) -> Result<()> {
         if fragments.is_empty() {
             return Ok(());
@@ -138,7 +136,7 @@ impl Table {
             }
             let path = file.path.split('/').fold(data.clone(), Path::join);
             ignore_missing(store.delete(&path).await)?;
-            // Large values lie beside their file.
+            // Blob values are beside their file.
             let name = file.path.rsplit('/').next().unwrap_or_default();
             let stem = name.strip_suffix(".lance").unwrap_or(name);
             ignore_missing(store.remove_dir_all(data.clone().join(stem)).await)?;
@@ -165,7 +163,7 @@ fn encode(schema: &Schema, fragments: &[Fragment]) -> Result<Vec<u8>> {
     Ok(encoder.take())
 }
 
-/// What [`Part::contents`] say.
+/// Decodes [`Part::contents`].
 pub(super) fn read(contents: &[u8]) -> Result<(ArrowSchema, Vec<Fragment>)> {
     let mut schema = StreamReader::try_new(contents, None)?
         .schema()
@@ -207,7 +205,7 @@ fn operation(overwrite: bool, parts: &[Vec<u8>]) -> Result<Operation> {
     })
 }
 
-/// A schema that went through Arrow numbers its fields anew; the files must have the same numbers.
+/// Arrow schemas have no field ids, so the conversion assigns new ones; the files must have the same ids.
 fn check_field_ids(schema: &Schema, fragments: &[Fragment]) -> Result<()> {
     let known: BTreeSet<i32> = schema.fields_pre_order().map(|field| field.id).collect();
     let files = fragments.iter().flat_map(|fragment| &fragment.files);
@@ -220,8 +218,7 @@ fn check_field_ids(schema: &Schema, fragments: &[Fragment]) -> Result<()> {
     Ok(())
 }
 
-/// A commit looks at the version that its files were written against first, and finds it removed:
-/// nothing was committed.
+/// A commit first opens the version for which its files were written. If that is removed, nothing was committed.
 pub(super) fn is_version_gone(error: &lance::Error) -> bool {
     use lance::Error as L;
     matches!(error, L::DatasetNotFound { .. } | L::VersionNotFound { .. })

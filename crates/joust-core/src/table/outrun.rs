@@ -1,9 +1,9 @@
-//! Changes that lose to the commits of other processes again and again.
+//! Changes that repeatedly lose to the commits of other processes.
 //!
-//! Of two processes that commit to one table the faster one commits first. A change of the schema takes longer than
-//! an insert, and loses every time to a process that inserts without a pause. The engine can't reach the other
-//! process, so it says which branches have such a change; the server asks the other one to
-//! [pause its commits](super::Table::pause_commits).
+//! Of two processes that commit to one table, the faster one commits first. A change of the schema takes longer than an
+//! insert, and always loses to a process that inserts continuously. The engine cannot reach the other process, so it
+//! lists the branches with such a change; the server asks the other one to [pause its
+//! commits](super::Table::pause_commits).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 
 use super::version_pins::Place;
 
-/// The branches that have a change which loses, with how many there are. Clones share them.
+/// The branches with losing changes, and the number of these. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Outrun(Arc<Mutex<HashMap<Place, usize>>>);
 
-/// A change that loses, until it is dropped.
+/// Registers a losing change until it is dropped.
 pub(super) struct Losing {
     outrun: Outrun,
     place: Place,

@@ -1,4 +1,4 @@
-//! Bring the columns that only a branch has to the main branch.
+//! Promote columns from a branch to the main branch.
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
@@ -10,9 +10,9 @@ use super::Table;
 use crate::error::{Code, Error, Result};
 
 impl Table {
-    /// Copies columns of a branch's version to the main branch's, in one commit, whose version it gives
-    /// back. Code 14 when either side has another newest version by now; code 19 when they do not have the
-    /// same rows in the same order.
+    /// Copies columns of a branch's version to the main branch, in one commit; returns its version. Code 14 if the
+    /// newest version of either side differs from the given one; code 19 if the two do not have the same rows in the
+    /// same order.
     pub async fn promote_columns(
         &self,
         branch: &str,
@@ -82,7 +82,7 @@ async fn row_ids(
     Ok(scanner.try_into_stream().await?)
 }
 
-/// The ids of the next batch that has any; empty at the end.
+/// The row ids of the next batch that is not empty; empty at the end.
 async fn next(
     batches: &mut (impl Stream<Item = lance::Result<RecordBatch>> + Unpin),
 ) -> Result<Vec<u64>> {

@@ -1,8 +1,8 @@
-//! Publish a version whose manifest a client has written itself.
+//! Publish a version whose manifest a client wrote.
 //!
-//! Clients that manage versions through the namespace write data files and a manifest under a staging
-//! name, then ask for it to become a version. Put-if-absent makes that safe among any writers: of
-//! several manifests for one version exactly one wins.
+//! Clients that manage versions through the namespace write data files and a manifest under a staging name, and then
+//! request its publication as a version. Put-if-absent makes this safe with concurrent writers: of several manifests
+//! for one version exactly one is published.
 
 use std::sync::Arc;
 
@@ -19,26 +19,26 @@ use crate::commit::OnBranch;
 use crate::error::{Code, Error, Result};
 use crate::schema::check_not_view;
 
-/// Bytes of a manifest that are taken in.
+/// The largest manifest that joust reads, bytes.
 const MAX_MANIFEST: u64 = 512 << 20;
 
-/// A version that a client asks for.
+/// The version in a client's request.
 #[derive(Debug, Clone, Copy)]
 pub struct NewVersion<'a> {
     pub version: u64,
-    /// Where the client wrote its manifest: a path in the table's store, inside the table.
+    /// The path of the client's manifest in the table's store, inside the table.
     pub staged: &'a str,
-    /// Bytes that the client says the manifest has.
+    /// Size of the manifest in bytes, according to the client.
     pub size: Option<u64>,
-    /// The old names, `{version}.manifest`; absent keeps the table's.
+    /// The old naming scheme, `{version}.manifest`; if absent, that of the table.
     pub v1: Option<bool>,
 }
 
 /// A new version after all checks.
 enum Publication {
-    /// The version has that manifest already; a staged file that is still there goes.
+    /// The version has that manifest already; a remaining staged file is removed.
     Published(Option<Path>),
-    /// The manifest is to be put into place.
+    /// The manifest is to be published.
     New {
         staged: Path,
         place: Path,
@@ -47,8 +47,8 @@ enum Publication {
 }
 
 impl Table {
-    /// Makes a staged manifest a version of this branch. Publishing the same bytes again succeeds; other bytes
-    /// for a version that exists are a conflict (code 14), whatever they are.
+    /// Publishes a staged manifest as a version of this branch. Publishing the same bytes again succeeds. Other bytes
+    /// for an existing version are a conflict (code 14), whatever they are.
     pub async fn publish_version(&self, new: NewVersion<'_>) -> Result<Version> {
         let (store, _) = self.handle.store().await?;
         let (publication, branch) = self.publication(&store, new).await?;
@@ -78,21 +78,20 @@ impl Table {
             }
         };
         if let Some(staged) = staged {
-            // The version stands; a staged file that stays is cleaned up with old versions.
+            // The version is published; version clean-up removes a remaining staged file.
             let _ = store.delete(&staged).await;
         }
         self.describe_version(new.version).await
     }
 
-    /// Whether [`publish_version`](Self::publish_version) would find the version published already; fails where
-    /// it would fail now.
+    /// Whether the version is published already; fails if [`publish_version`](Self::publish_version) would fail now.
     pub async fn is_published(&self, new: NewVersion<'_>) -> Result<bool> {
         let (store, _) = self.handle.store().await?;
         let (publication, _) = self.publication(&store, new).await?;
         Ok(matches!(publication, Publication::Published(_)))
     }
 
-    /// Checks a new version; with the branch that it is to be on.
+    /// Checks a new version; returns its branch, too.
     async fn publication(
         &self,
         store: &ObjectStore,
@@ -107,7 +106,7 @@ impl Table {
         let (_, base) = self.handle.files().await?;
         let (newest, branch) = match self.current().await {
             Ok(current) => (Some(current.dataset), current.branch),
-            // A branch is made by a request of its own, and only who has opened it may write to it.
+            // A branch has its own creation request, and only a client that opened it may write to it.
             Err(error) if self.handle.branch().is_some() => return Err(error),
             Err(_) => (None, None),
         };
@@ -121,7 +120,7 @@ impl Table {
         if staged != place && store.exists(&place).await? {
             let is_same = match &bytes {
                 Some(bytes) => read(store, &place).await?.as_ref() == Some(bytes),
-                // A repeated request: the staged file is gone because the first one succeeded.
+                // A retried request: the staged file is missing because the first one succeeded.
                 None => match size {
                     Some(size) => store.size(&place).await? == size,
                     None => true,
@@ -151,8 +150,8 @@ impl Table {
         Ok((publication, branch))
     }
 
-    /// Takes back `publish_version`: the manifest of `version` goes back to `staged`. Refused (code 14)
-    /// once there is a version after it.
+    /// Reverts `publish_version`: moves the manifest of `version` back to `staged`. Rejected (code 14) if there is a
+    /// later version.
     pub async fn withdraw_version(&self, version: u64, staged: &str) -> Result<()> {
         let (store, _) = self.handle.store().await?;
         let versions = self.list_versions().await?;
@@ -179,8 +178,8 @@ impl Table {
         Ok(())
     }
 
-    /// Refuses a file that is not the manifest of that version of this branch, or that refers to files
-    /// outside the table.
+    /// Rejects a file that is not the manifest of that version of this branch, or that references files outside the
+    /// table.
     async fn check(
         &self,
         store: &ObjectStore,
@@ -222,7 +221,7 @@ fn exists(version: u64) -> Error {
     )
 }
 
-/// The names that a table's manifests have: its own, or for a new table what the client asks for.
+/// The naming scheme of a table's manifests: that of the table, or for a new table the requested one.
 fn scheme(newest: Option<&Dataset>, v1: Option<bool>) -> Result<ManifestNamingScheme> {
     let wanted = v1.map(|v1| match v1 {
         true => ManifestNamingScheme::V1,
@@ -238,8 +237,8 @@ fn scheme(newest: Option<&Dataset>, v1: Option<bool>) -> Result<ManifestNamingSc
     }
 }
 
-/// A client's path of a manifest in the making: directly in the branch's `_versions`, and not the
-/// manifest of another version, which would be gone afterwards.
+/// The path of a client's staged manifest: directly in the branch's `_versions`, and not the manifest of another
+/// version, which the publication would remove.
 fn staged_path(base: &Path, path: &str, place: &Path) -> Result<Path> {
     let refused = || {
         Error::invalid(

@@ -1,15 +1,14 @@
-//! What tags and branches have in common: each is a file, which others may make or remove at any
-//! time.
+//! The common part of tags and branches: each is a file that other processes may create or remove at any time.
 
 use std::future::Future;
 
 use crate::error::{Code, Error, Result};
 
-/// A listing that finds a file gone each time is one of a table that changes all the time.
+/// Retries of a listing; only a table with continuous changes needs so many.
 const ATTEMPTS: usize = 50;
 
-/// Lists references. Lance looks for their files first and reads them then: one that is gone by that
-/// time makes it fail, and another look is right.
+/// Lists references. Lance first lists the files and then reads them, and fails if one is removed in between. A retry
+/// is correct.
 pub async fn listed<T, F>(list: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = lance::Result<T>>,

@@ -4,7 +4,7 @@ use super::{ReadOptions, Table};
 use crate::error::Result;
 
 impl Table {
-    /// Makes an old version's state the newest version; the version that this made.
+    /// Makes the state of an old version the newest version; returns the new version.
     pub async fn restore(&self, version: u64) -> Result<u64> {
         self.changeable().await?;
         let (old, _pin) = self.pin(ReadOptions::at(version)).await?;

@@ -1,10 +1,9 @@
 //! Commits of changed columns, and of their metadata.
 //!
-//! Such a commit replaces the list of the table's fragments, or its schema, so Lance refuses it when any row was
-//! added since the version that it was built on, and leaves it to the caller to try again. Here the change waits
-//! for its turn among updates and deletes, and is built again on the newest version until it is committed. The
-//! second attempt and later ones are built while no other commit of this process is made. A change that still
-//! loses, to other processes, is [listed](super::outrun), so that those can pause.
+//! Such a commit replaces the fragment list of the table, or its schema. Lance rejects it if any row was added since
+//! the version on which it was built, and does not retry. Here the change takes the lock of updates and deletes, and is
+//! rebuilt on the newest version until it is committed. During the second and later attempts this process makes no
+//! other commit. A change that still loses, to other processes, is [listed](super::outrun), so that those can pause.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,28 +19,28 @@ use crate::error::{Code, Error, Result};
 use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
 
-/// How long a change is tried again after it has lost; as long as Lance tries updates and deletes again.
+/// How long a change is retried after a conflict; as long as Lance retries updates and deletes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a change loses before others are asked to pause.
+/// How long a change loses before other processes are asked to pause.
 const ALONE: Duration = Duration::from_millis(500);
-/// The longest pause after an attempt, in which another process ends its own commit.
+/// The longest pause after an attempt, in which another process finishes its commit.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a change of the schema does besides its commit.
+/// The work of a schema change besides its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effort<'a> {
     /// It writes no values.
     Metadata,
-    /// It reads rows and may write values of all of them, which these expressions compute.
+    /// It reads rows and may write the values of all of them, which these expressions compute.
     Values(&'a [Expression]),
 }
 
-/// A change on its way to the version that it makes.
+/// A change under construction; resolves to the new version.
 pub(super) type Built<'a> = BoxFuture<'a, Result<Dataset>>;
 
 impl Table {
-    /// Changes the schema in one commit, whose version it gives back. `build` makes the change on a version and
-    /// commits it; code 14 has it called again with the newest version.
+    /// Changes the schema in one commit; returns the new version. `build` makes the change on a version and commits it.
+    /// After code 14, `build` runs again with the newest version.
     pub(super) async fn change_schema<'a>(
         &self,
         effort: Effort<'_>,
@@ -62,7 +61,7 @@ impl Table {
         let mut lost_first = None;
         let mut losing = None;
         let mut pause = Duration::from_millis(1);
-        // Inserts go on while values are written for the first time.
+        // Inserts continue during the first attempt.
         let mut made = match effort {
             Effort::Metadata => self.build_alone(&build).await,
             Effort::Values(_) => build(change.dataset.clone()).await,
@@ -100,8 +99,8 @@ impl Table {
         }
     }
 
-    /// Makes no commit of this branch for so long, so that another process can make its own. A call during a
-    /// pause lengthens it and does not wait.
+    /// Makes no commit to this branch for this time, so that another process can commit. A call during a pause extends
+    /// it and does not wait.
     pub async fn pause_commits(&self, time: Duration) {
         let paused = &self.handle.paused_until;
         if paused.lock().replace(Instant::now() + time).is_some() {
@@ -122,14 +121,14 @@ impl Table {
         self.handle.commit_lock.pause(pause).await;
     }
 
-    /// Builds a change on the newest version while nothing else of this process is committed.
+    /// Builds a change on the newest version while this process makes no other commit.
     async fn build_alone<'a>(&self, build: &impl Fn(Arc<Dataset>) -> Built<'a>) -> Result<Dataset> {
         let built = async { build(self.changeable().await?).await };
         self.handle.commit_lock.commit(built).await
     }
 }
 
-/// Ends a pause, however its future ends.
+/// Ends a pause, even if its future is dropped.
 struct Ending<'a>(&'a Mutex<Option<Instant>>);
 
 impl Drop for Ending<'_> {

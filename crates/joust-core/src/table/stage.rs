@@ -1,6 +1,6 @@
-//! The rows of an upload, written to files that no version names yet.
+//! Writes the rows of an upload to files that no version references yet.
 //!
-//! It has no turn of the table meanwhile: an upload takes as long as its client does.
+//! It holds no lock of the table meanwhile: the duration of an upload depends on its client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,9 +24,8 @@ use crate::storage::root::store_params;
 use crate::storage::{LocalWriter, fsync::PendingFsync};
 
 impl Table {
-    /// Writes rows for a commit to a version, and waits until the disk has them where the commit would; the
-    /// change that names their files, and how many they are. A failure leaves no more than files that no
-    /// version names.
+    /// Writes rows for a commit to a version, and waits for their fsync if the commit would. Returns the change that
+    /// references their files, and the number of rows. A failure leaves at most files that no version references.
     pub(super) async fn stage(
         &self,
         version: &Arc<Dataset>,
@@ -48,7 +47,7 @@ impl Table {
         Ok((rows, num_rows))
     }
 
-    /// Writes the first rows of a table, as [`stage`](Self::stage) does; the disk has them with the commit.
+    /// Writes the first rows of a table, as [`stage`](Self::stage) does; their fsync is part of the commit.
     pub(crate) async fn stage_new(&self, rows: BatchStream) -> Result<(Transaction, u64)> {
         let location = self.handle.location();
         let own = match self.writes_pieces() {
@@ -88,12 +87,12 @@ impl Table {
             .with_params(&params)
             .execute_uncommitted_stream(watch.clone().over(ahead(rows)))
             .await
-            // A broken upload reaches us through Lance's own errors: the first cause is the true one.
+            // Lance wraps the error of a broken upload: the first cause is the actual one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;
         Ok((transaction, watch.rows()))
     }
 
-    /// Begins to bring the files of new rows to the disk, where a commit has to wait for that.
+    /// Starts the fsync of new files, if a commit has to wait for it.
     pub(super) async fn start_fsync(
         &self,
         rows: &Transaction,
@@ -107,7 +106,7 @@ impl Table {
     }
 }
 
-/// The rows of an upload that says what columns the table has.
+/// The rows of an upload that defines the columns of the table.
 pub(super) async fn with_columns(upload: UploadReader) -> Result<BatchStream> {
     let (schema, rows) = decode(upload).await?;
     for field in schema.fields() {
@@ -116,7 +115,7 @@ pub(super) async fn with_columns(upload: UploadReader) -> Result<BatchStream> {
     Ok(rows)
 }
 
-/// How to write to an existing table.
+/// The parameters of a write to an existing table.
 pub(super) fn onto(dataset: &Dataset, mode: WriteMode) -> WriteParams {
     WriteParams {
         mode,
@@ -127,7 +126,7 @@ pub(super) fn onto(dataset: &Dataset, mode: WriteMode) -> WriteParams {
     }
 }
 
-/// Lance checks the data against the table while it writes: what it finds is the upload's fault.
+/// Lance checks the data against the table while it writes: an error here is an error of the upload.
 pub(super) fn refused(error: lance::Error) -> Error {
     let error = Error::of_input(error);
     match error.code() {
@@ -144,12 +143,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Rows that have come through.
+    /// Rows that passed through.
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// The first error of ours, once.
+    /// The first error of joust, once.
     pub fn failure(&self) -> Option<Error> {
         self.failure.lock().take()
     }

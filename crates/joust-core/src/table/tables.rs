@@ -1,4 +1,4 @@
-//! The open tables of an engine, and what they share.
+//! The open tables of an engine, and their shared state.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -18,20 +18,20 @@ use crate::memory::Memory;
 use crate::storage::root::Links;
 use crate::storage::{Sessions, StorageOptions};
 
-/// Locations whose table incarnation is remembered.
+/// The most locations whose table incarnation is cached.
 const MOST_INCARNATIONS: usize = 100_000;
 
 /// Limits on open tables and on work on them.
 pub(crate) struct Limits {
-    /// How long a handle on a remote store may answer without asking the store for a newer version.
+    /// How long a handle on a remote store may answer without a check for a newer version.
     pub staleness: Duration,
-    /// Tables that stay open; the least recently used are closed beyond that.
+    /// The most open tables; beyond it the least recently used ones are closed.
     pub open_tables: usize,
-    /// How long the engine works for a query; `None`: without a limit.
+    /// How long the engine works on a query; `None`: without a limit.
     pub query_timeout: Option<Duration>,
-    /// The same for the refresh of a view, without the time that it waits for memory.
+    /// The same for a view refresh, without the time that it waits for memory.
     pub view_timeout: Option<Duration>,
-    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
+    /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub view_disk_bytes: u64,
 }
 
@@ -45,14 +45,14 @@ struct Shared {
     limits: Limits,
     sessions: Arc<Sessions>,
     memory: Memory,
-    /// Shared state of the layers above, which this layer does not look into.
+    /// Shared state of the layers above, which this layer does not inspect.
     attachment: Box<dyn Any + Send + Sync>,
     handles: Mutex<HashMap<Address, Arc<Handle>>>,
     /// By location.
     branches: Mutex<HashMap<String, Weak<Branches>>>,
-    /// Which table incarnation has its files at a location, as far as callers have said.
+    /// The table incarnation of the files at a location, as callers reported it.
     incarnations: Mutex<HashMap<String, String>>,
-    /// Here and not in the handles: a table may have several handles one after the other.
+    /// Not in the handles: a table may have several handles in sequence.
     pins: VersionPins,
     outrun: Outrun,
     links: Arc<Links>,
@@ -91,13 +91,13 @@ impl Tables {
         }
     }
 
-    /// The table at a location (a path or URI), whether or not it exists. Touches no storage.
+    /// The table at a location (a path or URI), whether or not it exists. Does not access storage.
     pub fn table(&self, location: &str, storage_options: StorageOptions) -> Table {
         self.branch(location, storage_options, None)
     }
 
-    /// As [`Self::table`], for one of several tables that exist at a location one after the other.
-    /// `incarnation` identifies it: what is cached of another one there is dropped first.
+    /// As [`Self::table`], for one of several tables that exist at a location in sequence. `incarnation` identifies it:
+    /// cached data of another one at the location is dropped first.
     pub fn table_of(
         &self,
         incarnation: &str,
@@ -155,7 +155,7 @@ impl Tables {
         Table::new(handle, self.clone())
     }
 
-    /// The state that the layers above have attached, if it is of that type.
+    /// The state that the layers above attached, if it has that type.
     pub(crate) fn attachment<T: Any>(&self) -> Option<&T> {
         self.shared.attachment.downcast_ref()
     }
@@ -177,17 +177,17 @@ impl Tables {
         &self.shared.lease
     }
 
-    /// For the work of a query.
+    /// The deadline of a query.
     pub(crate) fn query_deadline(&self) -> Deadline {
         Deadline::new(self.shared.limits.query_timeout, "query-timeout")
     }
 
-    /// For the work of a view's refresh.
+    /// The deadline of a view refresh.
     pub(crate) fn view_deadline(&self) -> Deadline {
         Deadline::new(self.shared.limits.view_timeout, "view-timeout")
     }
 
-    /// Bytes of temporary files of a view's refresh, or of a SQL statement.
+    /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub(crate) fn view_disk(&self) -> u64 {
         self.shared.limits.view_disk_bytes
     }
@@ -202,8 +202,8 @@ impl Tables {
         &self.shared.outrun
     }
 
-    /// The branches with a change that loses to other processes: the incarnation of the table, as
-    /// [`table_of`](Self::table_of) was given it, and the branch.
+    /// The branches with a change that loses to other processes: the incarnation of the table, as passed to
+    /// [`table_of`](Self::table_of), and the branch.
     pub(crate) fn outrun_branches(&self) -> Vec<(String, Option<String>)> {
         let places = self.shared.outrun.places();
         let incarnations = self.shared.incarnations.lock();
@@ -221,21 +221,21 @@ impl Tables {
     /// An upload whose body is complete.
     pub fn whole_upload(&self, body: &[u8]) -> UploadReader {
         let (upload, reader) = self.upload();
-        // The result tells whether more may be pushed: nothing more is.
+        // The result states whether more may be pushed; nothing more is pushed.
         upload.push(body);
         upload.finish();
         reader
     }
 
-    /// Closes the other handles on a table's branch, with other storage options: one may be open at an old
-    /// version that nothing reads.
+    /// Closes the other handles on a table's branch, with other storage options: one may be open at an old version that
+    /// no reader uses.
     pub(crate) fn close_others(&self, own: &Handle) {
         let handles = self.shared.handles.lock();
         let others = handles.values().filter(|other| other.is_beside(own));
         others.for_each(|other| other.close());
     }
 
-    /// Closes a table and all its branches, and drops what is cached of the files there.
+    /// Closes a table and all its branches, and drops the cached data of its files.
     pub(crate) fn close_table(&self, location: &str) {
         self.shared.incarnations.lock().remove(location);
         self.shared.close(location);
@@ -249,7 +249,7 @@ impl Shared {
         if let Some(branches) = known.get(location).and_then(Weak::upgrade) {
             return branches;
         }
-        // Only when the map would grow: most entries are of tables that are open.
+        // Only when the map would grow: most entries belong to open tables.
         if known.len() == known.capacity() {
             known.retain(|_, branches| branches.strong_count() > 0);
         }
@@ -268,8 +268,8 @@ impl Shared {
         });
     }
 
-    /// Closes the least recently used tables when too many are open: a tenth at a time, so that the cost is
-    /// spread over many calls.
+    /// Closes the least recently used tables when too many are open: a tenth at a time, which spreads the cost over
+    /// many calls.
     fn close_idle(&self, handles: &mut HashMap<Address, Arc<Handle>>, keep: &Arc<Handle>) {
         let limit = self.limits.open_tables.max(1);
         if handles.len() <= limit + limit / 10 {

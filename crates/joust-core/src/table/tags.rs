@@ -1,10 +1,10 @@
 //! Tags: names for versions.
 //!
-//! Lance keeps a tag in a small file and changes it in several steps, which other changes may come between: one
-//! that moves a tag would bring back a tag that is deleted meanwhile. Here a change of a table's tags or branches
-//! takes the table's lock of them (the catalog has one for all servers), and reads and writes the file in one
-//! operation of the store each. Tools that write tags past joust take no lock. On a local disk a change of theirs
-//! and one of joust's at the same time may undo one another; a store with conditional writes shows their change.
+//! Lance stores a tag in a small file and changes it in several steps. Concurrent changes may come in between: moving a
+//! tag would restore a tag that was deleted meanwhile. Here a change of a table's tags or branches takes the table's
+//! lock of them (the catalog has one for all servers), and reads and writes the file in one store operation each. Tools
+//! that write tags without joust take no lock. On a local disk a concurrent change of theirs and one of joust may
+//! overwrite one another; a store with conditional writes detects their change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
 use crate::names::{Reference, check_reference, is_reference, short};
 
-/// How often a change that others came before is made anew.
+/// Retries of a change after concurrent changes.
 const ATTEMPTS: usize = 20;
-/// Tags that a listing reads at the same time.
+/// Tags that a listing reads concurrently.
 const READ_AT_ONCE: usize = 10;
 
 /// A named pointer to a version.
@@ -42,8 +42,8 @@ pub struct Tag {
 }
 
 impl Table {
-    /// All tags of the table, whatever branch they point to, in the order of their names. Each tag is read
-    /// once; the tags together are no snapshot of one moment.
+    /// All tags of the table, of any branch, in the order of their names. Each tag is read once; the list is not a
+    /// snapshot of one moment.
     pub async fn list_tags(&self) -> Result<Vec<Tag>> {
         let (store, table) = self.tag_store(self.newest().await?.as_ref()).await?;
         let files = listed(|| store.read_dir(base_tags_path(&table))).await?;
@@ -53,7 +53,7 @@ impl Table {
         });
         let found = stream::iter(named.collect::<Vec<_>>()).map(read_as);
         let found = found.buffer_unordered(READ_AT_ONCE);
-        // A tag that another request deletes meanwhile is not there.
+        // A tag that another request deletes meanwhile is omitted.
         let mut tags: Vec<Tag> = found
             .try_filter_map(|found| async { Ok(found) })
             .try_collect()
@@ -62,7 +62,7 @@ impl Table {
         Ok(tags)
     }
 
-    /// One tag. Code 8 when there is none.
+    /// One tag. Code 8 if it does not exist.
     pub async fn tag(&self, name: &str) -> Result<Tag> {
         check(name)?;
         let dataset = self.newest().await?;
@@ -72,7 +72,7 @@ impl Table {
         }
     }
 
-    /// Names a version of this branch.
+    /// Creates a tag for a version of this branch.
     pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
         check_reference(Reference::Tag, name)?;
         let _turn = self.handle.branches().changing.lock().await;
@@ -132,7 +132,7 @@ impl Table {
         ))
     }
 
-    /// Removes a tag; the version that it named stays. Code 8 when there is none.
+    /// Removes a tag; its version stays. Code 8 if the tag does not exist.
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
         check(name)?;
         let _turn = self.handle.branches().changing.lock().await;
@@ -148,18 +148,17 @@ impl Table {
         Ok(TagFile::of(store, &table, name))
     }
 
-    /// The store that a version was opened with, and the table's path in it.
+    /// The store with which a version was opened, and the table's path in it.
     async fn tag_store(&self, dataset: &Dataset) -> Result<(Arc<ObjectStore>, Path)> {
         let (_, table) = self.handle.store().await?;
         Ok((dataset.object_store(None).await?, table))
     }
 
-    /// Fails when a version that a tag was just given to has been removed meanwhile, as tools do it that
-    /// know of no hold.
+    /// Fails if the version of a new tag was removed meanwhile; tools that do not know joust's pins may do that.
     async fn still_there(&self, version: u64) -> Result<()> {
         match self.dataset(ReadOptions::at(version)).await {
             Err(error) if error.code() == Code::TableVersionNotFound => Err(error),
-            // That it could not be looked at does not take the tag away.
+            // A failed check does not invalidate the tag.
             _ => Ok(()),
         }
     }
@@ -170,8 +169,8 @@ async fn read_as((file, name): (TagFile, String)) -> Result<Option<Tag>> {
     Ok(found.map(|(contents, _)| tag(&name, contents)))
 }
 
-/// The file that holds a tag. Each step is one operation of the store, so that a reader sees the tag as it was
-/// before or after a change and never in between.
+/// The file of a tag. Each step is one store operation, so that a reader sees the tag before or after a change and
+/// never in between.
 struct TagFile {
     store: Arc<ObjectStore>,
     path: Path,
@@ -185,7 +184,7 @@ impl TagFile {
         }
     }
 
-    /// The tag, and which state of the file that was; `None` when there is none.
+    /// The tag, and the state of its file; `None` if there is none.
     async fn read(&self) -> Result<Option<(TagContents, UpdateVersion)>> {
         let found = match self.store.inner.get(&self.path).await {
             Ok(found) => found,
@@ -201,8 +200,8 @@ impl TagFile {
         Ok(Some((contents, revision)))
     }
 
-    /// Writes the tag in place of what was read; `false` when it has been changed or removed since, as far as
-    /// the store tells. Local disks and some stores do not: there only the lock keeps other changes away.
+    /// Writes the tag in place of what was read. Returns `false` if it has been changed or removed since, if the store
+    /// can detect that. Local disks and some stores cannot: there only the lock excludes other changes.
     async fn replace(&self, contents: &TagContents, read: UpdateVersion) -> Result<bool> {
         let bytes = serde_json::to_vec_pretty(contents)
             .map_err(|error| Error::internal("the tag can't be written", error))?;
@@ -226,9 +225,9 @@ impl TagFile {
         }
     }
 
-    /// False: there was none.
+    /// False: the tag did not exist.
     async fn remove(&self) -> Result<bool> {
-        // Object stores do not say whether there was anything to delete.
+        // Object stores do not report whether the deleted object existed.
         if !self.store.exists(&self.path).await? {
             return Ok(false);
         }
@@ -252,7 +251,7 @@ fn tag(name: &str, contents: TagContents) -> Tag {
     }
 }
 
-/// Refuses a name that no tag can have.
+/// Rejects an invalid tag name.
 fn check(name: &str) -> Result<()> {
     if is_reference(Reference::Tag, name) {
         Ok(())
@@ -304,7 +303,7 @@ mod tests {
         found.map(|(contents, _)| contents.version)
     }
 
-    /// As a tool does it that takes no lock.
+    /// Like a tool that takes no lock.
     #[tokio::test]
     async fn a_store_with_conditional_writes_shows_that_a_tag_was_changed_meanwhile() {
         let store = Arc::new(ObjectStore::memory());

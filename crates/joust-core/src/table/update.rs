@@ -26,13 +26,13 @@ use crate::schema::expression;
 use crate::schema::expression::Expression;
 use crate::schema::predicate::computed_expressions;
 
-/// Bytes of values for which it does not matter how many rows get them.
+/// Bytes of values below which the number of rows does not matter.
 const LITTLE: usize = 8 << 20;
 
-/// What an update sets, and where.
+/// The values that an update sets, and its predicate.
 #[derive(Debug, Clone, Default)]
 pub struct Update {
-    /// Column and SQL expression over the row as it was.
+    /// Column and SQL expression over the row before the update.
     pub set: Vec<(String, String)>,
     /// SQL; all rows when absent.
     pub predicate: Option<String>,
@@ -90,7 +90,7 @@ impl Table {
         })
     }
 
-    /// How many rows get values, as far as it matters: the values of many are large, and a condition may leave few.
+    /// The number of rows to update, if it matters: the values of many rows are large, and a condition may select few.
     async fn rows_to_set(&self, update: &Update, values: &[Expression]) -> Result<u64> {
         let Some(predicate) = &update.predicate else {
             return Ok(u64::MAX);
@@ -106,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Makes an update on a version, and again on a newer one when values of JSON have to be checked anew.
+    /// Runs an update on a version, and again on a newer one if JSON values must be checked again.
     async fn attempts(
         &self,
         mut version: Arc<Dataset>,
@@ -150,8 +150,8 @@ async fn plan(dataset: Arc<Dataset>, update: Update) -> Result<UpdateJob> {
     builder.build().map_err(Error::of_input)
 }
 
-/// Refuses values that Lance could not parse or print as JSON: see [`json`]. They are computed once more
-/// for that, where a column of JSON is set: whether one is.
+/// Rejects values that Lance could not parse or print as JSON: see [`json`]. If a JSON column is set, this computes the
+/// values an additional time. Returns whether one is.
 async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<bool> {
     let values = json_values(dataset, &resolve(dataset, &update.set)?);
     if values.is_empty() {
@@ -167,7 +167,7 @@ async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<bool> {
         scanner
             .project_with_transform(&values)
             .map_err(Error::of_input)?
-            // A scan of constants alone is none to Lance.
+            // Lance does not accept a scan of constants only.
             .with_row_id();
         scanner.create_plan().await.map_err(Error::of_input)
     });
@@ -179,7 +179,7 @@ async fn check_json(dataset: &Arc<Dataset>, update: &Update) -> Result<bool> {
     Ok(true)
 }
 
-/// The columns of JSON among those that are set.
+/// The JSON columns that are set.
 fn json_values(dataset: &Dataset, set: &[(String, String)]) -> Vec<(String, String)> {
     let is_json = |path: &str| {
         let field = dataset.schema().field(path);
@@ -189,7 +189,7 @@ fn json_values(dataset: &Dataset, set: &[(String, String)]) -> Vec<(String, Stri
     values.cloned().collect()
 }
 
-/// The columns in the schema's spelling, and the values as Lance may have them.
+/// The columns in the spelling of the schema, and the values in the form that Lance accepts.
 fn resolve(dataset: &Dataset, set: &[(String, String)]) -> Result<Vec<(String, String)>> {
     let resolved = set
         .iter()
@@ -197,12 +197,12 @@ fn resolve(dataset: &Dataset, set: &[(String, String)]) -> Result<Vec<(String, S
     resolved.collect()
 }
 
-/// The name of a column without the quotes that SQL wants around some: Lance looks its values up by it. A field
-/// within a column has only its path, which Lance refuses.
+/// The name of a column without SQL quotes: Lance looks values up by it. A nested field has only its path, which Lance
+/// rejects.
 fn bare_name(dataset: &Dataset, column: &str) -> Result<String> {
     let path = dataset.schema().resolve_case_insensitive(column);
     match path.as_deref() {
-        // Only other tools give such names.
+        // Only other tools create such names.
         Some([field]) if field.name.contains(['.', '`']) => Err(Error::new(
             Code::Unsupported,
             format!(
@@ -215,12 +215,12 @@ fn bare_name(dataset: &Dataset, column: &str) -> Result<String> {
     }
 }
 
-/// Refuses a value that reads another column of the same update: Lance sets the columns one after
-/// the other, in an order of its own, so that it might read the new value.
+/// Rejects a value that reads another column of the same update: Lance sets the columns in sequence, in an undefined
+/// order, so that it might read the new value.
 fn check_independent(dataset: &Dataset, set: &[(String, String)]) -> Result<()> {
     let planner = Planner::new(Arc::new(Schema::from(dataset.schema())));
     for (column, value) in set {
-        // What is no expression is refused where it is used.
+        // An invalid expression is rejected where it is used.
         let Ok(parsed) = planner.parse_expr(value) else {
             continue;
         };
@@ -237,7 +237,7 @@ fn check_independent(dataset: &Dataset, set: &[(String, String)]) -> Result<()> 
     Ok(())
 }
 
-/// The column that a field path leads into.
+/// The top-level column of a field path.
 fn root(path: &str) -> &str {
     path.split('.').next().unwrap_or(path).trim_matches('`')
 }

@@ -1,18 +1,18 @@
 //! Pins on old versions, and the removal of versions.
 //!
-//! A tag, a branch, a restored version or a clone names files of the version that it was made from, and others
-//! see that only once it exists. Tagging, branching, cloning and restoring therefore pin the source version
-//! while they run. A removal registers itself before it reads which versions are named, and then selects the
-//! versions to remove once and for all: none that was pinned since it began. From then on a pin on a selected
-//! version fails and a pin on any other version succeeds at once, so that neither side waits for the other.
+//! A tag, a branch, a restored version or a clone references files of its source version, and others see that only once
+//! it exists. Tagging, branching, cloning and restoring therefore pin the source version while they run. A removal
+//! registers itself before it reads the referenced versions, and then selects the versions to remove once and for all:
+//! none that was pinned since it began. From then on a pin on a selected version fails and a pin on any other version
+//! succeeds at once, so that neither side waits for the other.
 //!
-//! Reads are known too: a query or write keeps the dataset that it was given. A clean-up spares versions that
-//! are read, and all later ones, because a commit against a version reads what others did since. Only opening
-//! a dataset is counted, so a query costs nothing here.
+//! Reads are registered, too: a query or write keeps the dataset that it was given. A clean-up spares versions that are
+//! in use, and all later ones, because a commit to a version reads the commits since. Only opening a dataset is
+//! counted, so a query costs nothing here.
 //!
-//! All this is of one process. A clean-up asks the other processes first. Each of them gives up the versions
-//! that it does not need ([`Removal::Proposed`]): pins on these fail there, although they may stay. Deleting
-//! versions by number asks no other process, and readers do not prevent it.
+//! All this is local to one process. A clean-up first asks the other processes. Each of them gives up the versions that
+//! it does not need ([`Removal::Proposed`]): pins on these fail there, although they may stay. Deleting versions by
+//! number asks no other process, and readers do not prevent it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ pub(crate) struct VersionPins(Arc<Mutex<HashMap<Place, BranchPins>>>);
 /// The pins and removals of one table's branch.
 #[derive(Default)]
 struct BranchPins {
-    /// A version as often as it is pinned.
+    /// Pinned versions, once for each pin.
     pinned: Vec<u64>,
     /// Opened datasets, for as long as they are in use.
     read: Vec<(u64, Weak<Dataset>)>,
@@ -54,7 +54,7 @@ impl BranchPins {
         removals.map(|removing| removing.removal).max()
     }
 
-    /// The oldest version that is read.
+    /// The oldest version in use.
     fn oldest_read(&mut self) -> Option<u64> {
         self.forget_unread();
         self.read.iter().map(|(version, _)| *version).min()
@@ -76,7 +76,7 @@ struct Removing {
     removal: Removal,
 }
 
-/// How certain it is that a version is removed.
+/// How certain the removal of a version is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Removal {
     /// Another process may need the version.
@@ -117,7 +117,7 @@ pub(crate) struct RemovalGuard {
 static NEXT_REMOVAL: AtomicU64 = AtomicU64::new(0);
 
 impl VersionPins {
-    /// Fails when the version is being removed. It may not exist at all.
+    /// Fails if the version is being removed. Does not check that it exists.
     pub fn pin(&self, place: &Place, version: u64) -> std::result::Result<PinGuard, Removal> {
         let mut all = self.0.lock();
         let here = all.entry(place.clone()).or_default();
@@ -135,7 +135,7 @@ impl VersionPins {
         })
     }
 
-    /// The dataset's version is read from now on until the dataset is dropped.
+    /// Registers the dataset's version as in use until the dataset is dropped.
     pub fn read(&self, place: &Place, dataset: &Arc<Dataset>) {
         let read = (dataset.version_id(), Arc::downgrade(dataset));
         let mut all = self.0.lock();
@@ -145,7 +145,7 @@ impl VersionPins {
             here.read.push(read);
             return;
         }
-        // Only when the map would grow: most entries are of tables that are open.
+        // Only when the map would grow: most entries belong to open tables.
         if all.len() == all.capacity() {
             all.retain(|_, here| {
                 here.forget_unread();
@@ -198,7 +198,7 @@ impl RemovalGuard {
         self.select_from(versions, false)
     }
 
-    /// As [`select`](Self::select), without versions that are read and all later ones.
+    /// As [`select`](Self::select), without versions in use and all later ones.
     pub fn select_unread(&self, versions: impl IntoIterator<Item = u64>) -> HashSet<u64> {
         self.select_from(versions, true)
     }
@@ -245,8 +245,8 @@ impl Drop for RemovalGuard {
 }
 
 impl Table {
-    /// A version, and the guard that keeps it. Code 11 when there is none, or when it is being removed; code 17
-    /// when it may be.
+    /// A version, and the guard that pins it. Code 11 if it does not exist or is being removed; code 17 if its removal
+    /// is proposed.
     pub(crate) async fn pin(&self, options: ReadOptions) -> Result<(Arc<Dataset>, PinGuard)> {
         let version = match options.version {
             Some(version) => version,
@@ -254,7 +254,7 @@ impl Table {
         };
         let pin = self.tables.pins().pin(self.handle.place(), version);
         let pin = pin.map_err(|removal| removal.error(version))?;
-        // A version that was removed before the pin shows as missing here.
+        // A version that was removed before the pin is missing here.
         let options = ReadOptions {
             version: Some(version),
             ..options
@@ -262,7 +262,7 @@ impl Table {
         Ok((self.dataset(options).await?, pin))
     }
 
-    /// Begin it before reading which versions are named by tags and branches.
+    /// Begins a removal. Call it before reading which versions tags and branches reference.
     pub(crate) fn begin_removal(&self, removal: Removal) -> RemovalGuard {
         self.tables
             .pins()

@@ -26,7 +26,7 @@ fn a_pinned_version_is_not_removed() {
     assert_eq!(removal.select(1..4), set([1, 2, 3]));
 }
 
-/// The tag or branch that names it may be newer than what the removal has read.
+/// The tag or branch may be newer than the references that the removal read.
 #[test]
 fn a_version_that_was_pinned_during_a_removal_stays() {
     let pins = VersionPins::default();

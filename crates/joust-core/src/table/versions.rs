@@ -53,8 +53,8 @@ impl Table {
             })
     }
 
-    /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is
-    /// open); how many. The newest version and tagged ones can't be removed: then nothing is.
+    /// Removes the records of versions in ranges (start inclusive, end exclusive; an absent end is open); returns their
+    /// number. If a range contains the newest version or a tagged one, removes nothing and fails.
     pub async fn delete_versions(&self, ranges: &[(u64, Option<u64>)]) -> Result<u64> {
         let removal = self.begin_removal(Removal::Decided);
         let selected = self.deletable(ranges).await?;
@@ -80,7 +80,7 @@ impl Table {
         Ok(selected.len() as u64)
     }
 
-    /// What `delete_versions` would remove; fails where it would.
+    /// The versions that `delete_versions` would remove; fails if it would fail.
     pub async fn deletable(&self, ranges: &[(u64, Option<u64>)]) -> Result<Vec<Version>> {
         let dataset = self.newest().await?;
         let selected: Vec<Version> = self
@@ -115,13 +115,13 @@ impl Table {
         }
     }
 
-    /// The versions of this branch that a tag or another branch names.
+    /// The versions of this branch that a tag or another branch references.
     pub(crate) async fn named_versions(&self) -> Result<HashSet<u64>> {
         let named = self.named().await?.into_iter();
         Ok(named.map(|(version, _)| version).collect())
     }
 
-    /// The same, each with what keeps it from being deleted.
+    /// The same, each with the reference that prevents its deletion.
     async fn named(&self) -> Result<Vec<(u64, String)>> {
         let own = self.handle.branch();
         let mut named = Vec::new();
@@ -145,7 +145,7 @@ impl Table {
     }
 }
 
-/// The version that an object in `_versions` is the manifest of.
+/// The version of a manifest object in `_versions`.
 fn version(meta: &ObjectMeta) -> Option<Version> {
     let name = meta.location.filename()?;
     let scheme = ManifestNamingScheme::detect_scheme(name)?;

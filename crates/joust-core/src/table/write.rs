@@ -15,7 +15,7 @@ use crate::ipc::{BatchStream, UploadReader};
 use crate::schema::check_not_view;
 use crate::storage::root::store_params;
 
-/// The newest file format that is stable.
+/// The newest stable file format.
 pub(super) const FORMAT: LanceFileVersion = LanceFileVersion::V2_2;
 
 /// A committed write.
@@ -27,11 +27,11 @@ pub struct Written {
 }
 
 impl Table {
-    /// Writes a new table: with stable row ids, so that indexes survive compaction, and in the
-    /// newest stable file format. With `overwrite` an existing table's schema and rows are replaced
-    /// in one commit; without, an existing table is an error (code 5).
+    /// Creates a table with stable row ids, so that indexes survive compaction, and in the newest stable file format.
+    /// With `overwrite` one commit replaces the schema and rows of an existing table; without, an existing table is an
+    /// error (code 5).
     ///
-    /// A failure commits nothing; files that were already written stay for the caller to remove.
+    /// A failure commits nothing; the caller must remove files that were already written.
     pub async fn create(&self, upload: UploadReader, overwrite: bool) -> Result<Written> {
         if let Some(earlier) = self.earlier().await? {
             return Ok(earlier.written());
@@ -49,7 +49,7 @@ impl Table {
         }
     }
 
-    /// Makes rows the first version of a table; code 5 when it has one.
+    /// Writes rows as the first version of a table; code 5 if it has one.
     pub(super) async fn create_from(&self, rows: BatchStream) -> Result<Written> {
         match self.newest().await {
             Ok(_) => Err(exists()),
@@ -72,7 +72,7 @@ impl Table {
         self.replace(upload, newest).await
     }
 
-    /// Makes files of rows the first version of a table.
+    /// Commits files as the first version of a table.
     pub(crate) async fn commit_new(&self, staged: (Transaction, u64)) -> Result<Written> {
         let mut commit = CommitBuilder::new(self.handle.location())
             .use_stable_row_ids(true)
@@ -97,7 +97,7 @@ impl Table {
         self.while_there(replaced).await
     }
 
-    /// Makes files of rows a version.
+    /// Commits files as a version.
     async fn commit_rows(
         &self,
         commit: CommitBuilder<'_>,
@@ -116,7 +116,7 @@ fn exists() -> Error {
     Error::new(Code::TableAlreadyExists, "the table already exists")
 }
 
-/// A commit to a version, which keeps its kind of files.
+/// A commit to a version, in the file format of that version.
 pub(super) fn commit_to(version: Arc<Dataset>) -> CommitBuilder<'static> {
     let format = version.manifest().data_storage_format.lance_file_format();
     CommitBuilder::new(version)

@@ -1,15 +1,14 @@
-//! The turn of a change of rows, and the memory that it works with.
+//! The lock of a change of rows, and the memory for it.
 //!
-//! Updates, deletes and short merges of a table take turns, and each takes memory. Nobody waits for the one
-//! while it holds the other. Who waited for memory in its turn would hold up all who come after it, one
-//! after the other; who waited for its turn with the memory of its work would keep from others, of other
-//! tables too, what it can't use yet. So whoever has the turn takes what memory is there at once or gives
-//! the turn back, and whoever has waited for memory takes a turn that is free at once or gives the memory
-//! back. Waiting for memory takes no longer in all than it takes other requests.
+//! Updates, deletes and short merges of a table take a lock, and each reserves memory. No request waits for one of the
+//! two while it holds the other. A wait for memory under the lock would delay all later changes; a wait for the lock
+//! with reserved memory would withhold unused memory from others, also of other tables. So a change that has the lock
+//! either reserves free memory at once or releases the lock, and a change that waited for memory either takes a free
+//! lock at once or releases the memory. The total wait for memory has the same limit as for other requests.
 //!
-//! The rows of a short merge are in memory while it waits for either: [`Memory::take_holding`] sees to it
-//! that such rows never take all there is. A job has its memory before it waits for any turn. Commits take
-//! turns of their own ([`CommitLock`](crate::commit::CommitLock)) after all that, and wait for no memory.
+//! The rows of a short merge are in memory while it waits for either: [`Memory::take_holding`] ensures that such rows
+//! never occupy all memory. A job reserves its memory before it waits for any lock. Commits take a separate lock
+//! ([`CommitLock`](crate::commit::CommitLock)) after all that, and wait for no memory.
 //!
 //! [`Memory::take_holding`]: crate::memory::Memory::take_holding
 
@@ -26,7 +25,7 @@ use crate::schema::Evaluation;
 
 /// How a request to change rows begins.
 pub(super) enum Begun<'a> {
-    /// An earlier attempt has made the change.
+    /// An earlier attempt made the change.
     Before(Box<Earlier>),
     Now(Change<'a>),
 }
@@ -35,14 +34,14 @@ pub(super) enum Begun<'a> {
 pub(super) struct Change<'a> {
     /// The newest version.
     pub dataset: Arc<Dataset>,
-    /// Given back before the turn, so that it is there for whoever comes next.
+    /// Dropped before the lock, so that it is free for the next change.
     _memory: Option<Reservation>,
     _turn: Option<MutexGuard<'a, ()>>,
 }
 
 impl Table {
-    /// Waits for the turn and for memory. `held`: bytes of rows that wait with it; `computed`: what the
-    /// expressions of the change make of a version's rows.
+    /// Waits for the lock and for memory. `held`: bytes of rows that wait with it; `computed`: the size of the results
+    /// of the change's expressions over the rows of a version.
     pub(super) async fn begin_change(
         &self,
         held: usize,
@@ -81,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Waits for the turn alone: for a change that writes no rows.
+    /// Waits only for the lock: for a change that writes no rows.
     pub(super) async fn begin_without_memory(&self) -> Result<Change<'_>> {
         let turn = self.handle.changing.lock().await;
         Ok(Change {
@@ -91,7 +90,7 @@ impl Table {
         })
     }
 
-    /// Waits for memory alone: for a change that takes as long as its client sends.
+    /// Waits only for memory: for a change whose duration depends on its client.
     pub(super) async fn begin_beside_others(
         &self,
         computed: impl Fn(&Dataset) -> Option<Evaluation>,

@@ -1,5 +1,5 @@
-//! Builds a text index: reads the column, makes segments in a scratch directory, copies them into the
-//! table and commits them as entries of the manifest.
+//! Builds a text index: reads the column, builds segments in a scratch directory, copies them into the table and
+//! commits them as manifest entries.
 
 use std::sync::Arc;
 
@@ -18,36 +18,36 @@ use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::work::{OnProgress, Progress};
 
-/// Memory for terms and postings until they are written out, at most: a quarter of a job's.
+/// The most memory for terms and postings until they are written: a quarter of the memory of a job.
 const MEMORY: usize = 128 << 20;
-/// What tantivy asks for.
+/// tantivy's minimum.
 const LEAST_MEMORY: usize = 16 << 20;
-/// Rows of one segment, at most: tantivy numbers documents with 31 bits.
+/// The most rows of one segment: tantivy has 31-bit document ids.
 const SEGMENT_ROWS: usize = 100_000_000;
-/// How often a build starts again because the table was rearranged under it.
+/// Restarts of a build after the fragments of the table changed.
 const ATTEMPTS: usize = 3;
 
-/// What an index is built of.
+/// The definition of an index to build.
 pub struct Target<'a> {
     pub name: &'a str,
     pub column: &'a TextColumn,
 }
 
-/// A segment that is in no table yet.
+/// A segment that is not in a table yet.
 pub struct Made {
-    /// Fragments whose rows it has.
+    /// Fragments whose rows it contains.
     pub covered: Vec<u32>,
     pub documents: u64,
-    /// None when there are no documents.
+    /// `None` if it has no documents.
     pub files: Option<Files>,
 }
 
-/// The analysis that the parameters ask for.
+/// The analysis for the parameters.
 pub fn check(params: &Params) -> Result<Analysis> {
     Ok(Analysis::new(params)?)
 }
 
-/// Builds and commits. Dropping the future stops it; nothing of a build that was stopped stays.
+/// Builds and commits. Dropping the future cancels it; a cancelled build leaves nothing.
 pub async fn build(
     table: &Table,
     target: Target<'_>,
@@ -97,8 +97,8 @@ async fn attempt_build(
     Ok(())
 }
 
-/// Copies segments into the table and makes them those of the index: they take the place of all that
-/// cover any of their fragments. They were made of `dataset`. Gives the version.
+/// Copies segments into the table and adds them to the index. They replace all segments that cover any of their
+/// fragments. They were built from `dataset`. Returns the version.
 pub async fn commit(
     table: &Table,
     dataset: &Arc<Dataset>,
@@ -144,7 +144,7 @@ pub async fn commit(
     Ok(table.committed(newest))
 }
 
-/// Everything was checked before: what Lance refuses now has changed since.
+/// Everything was validated before, so Lance only rejects it if the table has changed since.
 fn rearranged(error: lance::Error) -> Error {
     let error = Error::from(error);
     match error.code() {
@@ -156,7 +156,7 @@ fn rearranged(error: lance::Error) -> Error {
     }
 }
 
-/// Takes the files of segments back unless they were committed.
+/// Removes the files of segments unless they were committed.
 struct Unpublished<'a> {
     dataset: &'a Arc<Dataset>,
     segments: Vec<Uuid>,
@@ -178,7 +178,7 @@ impl Drop for Unpublished<'_> {
     }
 }
 
-/// Fragments that go into one segment; an empty table has one without any.
+/// The fragments of each segment; an empty table has one segment without any.
 fn groups(dataset: &Dataset) -> Vec<Vec<Fragment>> {
     let mut groups = vec![Vec::new()];
     let mut rows = 0;
@@ -196,7 +196,7 @@ fn groups(dataset: &Dataset) -> Vec<Vec<Fragment>> {
     groups
 }
 
-/// What segments are made of, and in how many bytes of memory.
+/// The source of segments, and the memory for building them.
 pub struct Source<'a> {
     pub dataset: &'a Arc<Dataset>,
     pub column: &'a TextColumn,

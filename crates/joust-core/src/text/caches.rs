@@ -1,4 +1,4 @@
-//! What text searches keep, over all tables.
+//! The caches of text searches, over all tables.
 
 use std::sync::Arc;
 
@@ -22,21 +22,20 @@ pub struct ColumnState {
     pub with_tail: bool,
 }
 
-/// What a part or a view weighs of each segment that it holds: a segment that has left its own place
-/// stays open for as long as they are kept.
+/// The weight of each segment in a part or a view: an evicted segment stays open as long as these exist.
 pub fn held(segment: &Segment) -> usize {
     segment.documents() as usize / 8 + segment.bytes() as usize / 16
 }
 
-/// Bounded by bytes, each for itself: what is evicted is made again.
+/// Each cache has its own limit in bytes; an evicted entry is built again.
 pub struct TextCaches {
     rows: Arc<RowCaches>,
     /// The entries of a version's manifest.
     pub entries: WeightedCache<VersionKey, Arc<Vec<Entry>>>,
-    /// Open segments. Those of local tables are mapped files: they count as well, since a file that is
-    /// mapped keeps its room on the disk after a merge has taken its place.
+    /// Open segments. Those of local tables are mapped files. They count as well, since a mapped file occupies disk
+    /// space after a merge has replaced it.
     pub segments: WeightedCache<Uuid, Arc<Segment>>,
-    /// A segment with the rows that are visible while its fragments are in a certain state.
+    /// A segment with its visible rows, for one state of its fragments.
     pub parts: WeightedCache<(Uuid, Fragments), Arc<Part>>,
     /// Rows of fragments that are in no segment.
     pub tails: WeightedCache<Texts, Arc<Piece>>,
@@ -45,7 +44,7 @@ pub struct TextCaches {
 }
 
 impl TextCaches {
-    /// `bytes`: what all of them together may hold.
+    /// `bytes`: the limit of all of them together.
     pub fn new(bytes: usize, rows: Arc<RowCaches>) -> Self {
         let share = |percent: usize| bytes / 100 * percent;
         Self {
@@ -59,7 +58,7 @@ impl TextCaches {
         }
     }
 
-    /// The rows that filters are evaluated on.
+    /// The columns for the evaluation of filters.
     pub fn rows(&self) -> &RowCaches {
         &self.rows
     }

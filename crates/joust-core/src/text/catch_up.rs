@@ -1,6 +1,5 @@
-//! Keeps a text index as fast as a new one: rows that were written since become a segment, segments
-//! that have become many become one, and so does each of which few rows are left; rows that nobody
-//! sees any more go on the way.
+//! Index catch-up: keeps a text index as fast as a new one. New rows become a segment, many segments are merged into
+//! one, a segment with few remaining rows is rewritten, and rows that are no longer visible are removed in the process.
 
 use joust_text::segment::{Segment, merge};
 use lance::Dataset;
@@ -19,15 +18,15 @@ use crate::work::{OnProgress, Progress};
 
 /// Segments of about one size that are merged.
 const ALIKE: usize = 4;
-/// Segments are of about one size when one is at most so many times another.
+/// Segments are of about one size if the larger one is at most this many times the smaller one.
 const FACTOR: u64 = 8;
 /// Smaller segments are all of about one size.
 const SMALL: u64 = 10_000;
 
-/// Rounds that may lose against other writers.
+/// Conflicts with other writers before it fails.
 const ATTEMPTS: usize = 5;
 
-/// Brings an index up to date with the table; the version that this made, if there was anything to do.
+/// Catches an index up with the table; returns the new version, if there was anything to do.
 pub async fn catch_up(
     table: &Table,
     name: &str,
@@ -46,7 +45,7 @@ pub async fn catch_up(
     Ok(made)
 }
 
-/// The tail first, then what the segments need: one merge may make another of the next size due.
+/// First the tail, then the segments: one merge may make another of the next size due.
 async fn round(
     table: &Table,
     name: &str,
@@ -59,7 +58,7 @@ async fn round(
     }
 }
 
-/// Makes a segment of the rows that are in none.
+/// Builds a segment of the rows that are in none.
 async fn add_tail(
     table: &Table,
     name: &str,
@@ -113,7 +112,7 @@ async fn add_tail(
     Ok(Some(version))
 }
 
-/// Merges segments of about one size, if there are enough, or those that are mostly dead.
+/// Merges segments of about one size, if there are enough, or those with mostly deleted rows.
 async fn rewrite(
     table: &Table,
     name: &str,
@@ -190,7 +189,7 @@ async fn own(dataset: &Dataset, name: &str, caches: &TextCaches) -> Result<Vec<E
     }
 }
 
-/// Segments of whose rows at least half are surely gone: so many are not in the fragments any more.
+/// Segments that have lost at least half of their rows: so many are no longer in the fragments.
 fn mostly_dead<'a>(dataset: &Dataset, index: &'a [Entry]) -> Vec<&'a Entry> {
     let dead = |entry: &&Entry| {
         let present = visible::present(dataset, &entry.fragments);
@@ -201,7 +200,7 @@ fn mostly_dead<'a>(dataset: &Dataset, index: &'a [Entry]) -> Vec<&'a Entry> {
     index.iter().filter(dead).collect()
 }
 
-/// The smallest segments that are alike, when they are enough.
+/// The smallest segments of about one size, if there are enough.
 fn alike(index: &[Entry]) -> Vec<&Entry> {
     let mut by_size: Vec<&Entry> = index.iter().collect();
     by_size.sort_by_key(|entry| entry.details.documents);

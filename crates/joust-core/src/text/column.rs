@@ -1,4 +1,4 @@
-//! What can have a text index: a column of texts, or a place within a JSON column.
+//! The columns that can have a text index: text columns, and paths within JSON columns.
 
 use arrow::datatypes::Field as ArrowField;
 use lance::Dataset;
@@ -8,17 +8,17 @@ use super::entry::Entry;
 use crate::error::Result;
 use crate::schema::columns::{canonical_column, unknown_column};
 
-/// A column as it is searched.
+/// A searched column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextColumn {
     /// The canonical path of the field.
     pub field: String,
-    /// Of a JSON column: the keys that lead to the place, all strings from there on are its texts.
+    /// Of a JSON column: the keys of the path; all strings below it are texts.
     pub keys: Option<Vec<String>>,
 }
 
 impl TextColumn {
-    /// A path leads to a field, or through a JSON field to a place within it: `meta.author.name`.
+    /// A path names a field, or a path within a JSON field: `meta.author.name`.
     pub fn find(dataset: &Dataset, path: &str) -> Result<Self> {
         let schema = dataset.schema();
         if let Some(field) = schema.resolve_case_insensitive(path) {
@@ -45,7 +45,7 @@ impl TextColumn {
         })
     }
 
-    /// What a segment was made of.
+    /// The column of a segment.
     pub fn of(dataset: &Dataset, entry: &Entry) -> Result<Self> {
         Ok(Self {
             field: dataset.schema().field_path(entry.field)?,
@@ -53,12 +53,12 @@ impl TextColumn {
         })
     }
 
-    /// Not the whole of a column, which only an FTS index can have.
+    /// Whether it is a path within a JSON column, which only an FTS index supports.
     pub fn is_within_json(&self) -> bool {
         self.keys.as_ref().is_some_and(|keys| !keys.is_empty())
     }
 
-    /// The path, by which queries and listings name it.
+    /// The path with which queries and listings name it.
     pub fn name(&self) -> String {
         match self.keys.as_deref() {
             None | Some([]) => self.field.clone(),

@@ -1,4 +1,4 @@
-//! The plan of a text search, and what it did.
+//! The plan of a text search, and its execution metrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::plan_format::{self, Measured, Step};
 use crate::schema::expression::Expression;
 
 impl Found {
-    /// The plan of the search; `done`: what it found, and what was done in each part of each index.
+    /// The plan of the search; `done`: its result, and the metrics of each part of each index.
     pub fn steps(&self, done: Option<(Measured, &[Trace])>) -> Step {
         let reach = match self.search.reach {
             reach if reach >= i64::MAX as u64 => "all".to_string(),
@@ -84,7 +84,7 @@ fn parts(number: usize, filled: usize, traces: &[Trace]) -> Vec<Step> {
     steps.collect()
 }
 
-/// What is asked, in the words of Lance's plans.
+/// The query in the notation of Lance's plans.
 fn asked(query: &Query) -> Step {
     let all = |queries: &[Query]| queries.iter().map(asked).collect::<Vec<_>>();
     let named = |column: &Option<String>| column.clone().unwrap_or_default();
@@ -112,7 +112,7 @@ fn asked(query: &Query) -> Step {
             negative_boost,
         } => Step::new(format!("BoostQuery: negative_boost={negative_boost}"))
             .reads([asked(positive), asked(negative)]),
-        Query::Best(queries) => Step::new("MultiMatchQuery").reads(all(queries)),
+        Query::DisjunctionMax(queries) => Step::new("MultiMatchQuery").reads(all(queries)),
         Query::CombinedFields(query) => Step::new(format!(
             "CombinedFieldsQuery: columns=[{}], query=[{}]",
             query.columns.join(", "),
@@ -138,7 +138,7 @@ fn one_line(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What was done in some parts.
+/// Totals over some parts.
 #[derive(Default)]
 struct Done {
     rows: u64,

@@ -15,20 +15,20 @@ use super::caches::TextCaches;
 use crate::error::{Error, Result};
 use crate::version_key::VersionKey;
 
-/// The type of the entries. Other tools know no such type and leave the entry alone; it ends in the
-/// name of none that they do know.
+/// The type of the entries. Other tools do not know it and ignore the entry; it does not end in the name of a type that
+/// they know.
 pub const TYPE_URL: &str = "type.googleapis.com/joust.v1.TantivyTextIndex";
-/// The layout of a segment. Entries of a later one are left alone.
+/// The layout of a segment. Entries of a later layout are ignored.
 pub const FORMAT: u32 = 1;
 
-/// What an entry says about its segment, as JSON.
+/// The JSON details of a segment's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
     pub format: u32,
     pub analysis: Analysis,
-    /// Rows that had a text.
+    /// Rows with a text.
     pub documents: u64,
-    /// Of a JSON column: the keys that lead to the texts.
+    /// Of a JSON column: the keys of the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json_keys: Option<Vec<String>>,
 }
@@ -50,16 +50,16 @@ pub struct Entry {
     pub name: String,
     pub uuid: Uuid,
     pub field: i32,
-    /// Fragments whose rows it has.
+    /// Fragments whose rows it contains.
     pub fragments: RoaringBitmap,
     pub details: Arc<Details>,
     pub created_at_millis: Option<i64>,
     pub bytes: Option<u64>,
-    /// Where the files are when another table of the same lineage has them.
+    /// The base path of the files, if another table of the same lineage has them.
     pub base_id: Option<u32>,
 }
 
-/// The text segments of a version, each of a kind that this program can read.
+/// The text segments of a version that this program can read.
 pub async fn entries(dataset: &Dataset, caches: &TextCaches) -> Result<Arc<Vec<Entry>>> {
     let read = async || {
         let found: Vec<Entry> = all_entries(dataset)
@@ -76,7 +76,7 @@ pub async fn entries(dataset: &Dataset, caches: &TextCaches) -> Result<Arc<Vec<E
     caches.entries.get(&VersionKey::of(dataset), read).await
 }
 
-/// Every entry of a version, those included that Lance hides because it does not know their type.
+/// Every entry of a version, including those that Lance hides because it does not know their type.
 pub async fn all_entries(dataset: &Dataset) -> Result<Vec<IndexMetadata>> {
     let store = dataset.object_store(None).await?;
     let location = dataset.manifest_location();

@@ -1,4 +1,4 @@
-//! The files of a segment in a table's storage.
+//! The files of a segment in the storage of a table.
 
 use std::path::{Path as LocalPath, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::caches::TextCaches;
 use super::entry::Entry;
 use crate::error::{Error, Result};
 
-/// Files of an entry without a single document: storage has no empty directories.
+/// File of an entry without documents: storage has no empty directories.
 const NO_DOCUMENTS: &str = "empty";
 
-/// Opens the segment of an entry; `None` when it has no documents.
+/// Opens the segment of an entry; `None` if it has no documents.
 pub async fn open(
     dataset: &Dataset,
     entry: &Entry,
@@ -43,7 +43,7 @@ pub async fn open(
     caches.segments.get(&entry.uuid, open).await.map(Some)
 }
 
-/// Where the entry's files are: a branch or a clone refers to those of the table it came from.
+/// The directory of the entry's files: a branch or a clone references those of its source table.
 fn directory(dataset: &Dataset, entry: &Entry) -> Result<Path> {
     let uuid = entry.uuid.to_string();
     let Some(base_id) = entry.base_id else {
@@ -72,8 +72,8 @@ async fn download(store: &ObjectStore, directory: Path) -> Result<Files> {
     Ok(Files::new(files))
 }
 
-/// Copies a segment's files to where an entry of that id has them; without files, says that there are
-/// no documents. On a local disk they are synced when this returns.
+/// Copies a segment's files to the directory of an entry with that id; without files, records that there are no
+/// documents. On a local disk they are fsynced when this returns.
 pub async fn publish(dataset: &Dataset, uuid: Uuid, files: Option<Files>) -> Result<()> {
     let store = dataset.object_store(None).await?;
     let directory = dataset.indices_dir().join(uuid.to_string());
@@ -108,8 +108,7 @@ fn write_synced(directory: &LocalPath, files: &Files) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes what an entry that was never committed left behind. What stays is cleaned up with old
-/// versions.
+/// Removes the files of an entry that was never committed. Version clean-up removes remaining ones.
 pub async fn withdraw(dataset: &Dataset, uuid: Uuid) {
     if let Ok(store) = dataset.object_store(None).await {
         let directory = dataset.indices_dir().join(uuid.to_string());
@@ -117,7 +116,7 @@ pub async fn withdraw(dataset: &Dataset, uuid: Uuid) {
     }
 }
 
-/// Runs what keeps a processor or a disk busy where it holds up nobody else.
+/// Runs long computation or disk access on a blocking thread.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -130,7 +129,7 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// A place for a directory, which is gone when it is no longer needed.
+/// A scratch directory, which is removed on drop.
 pub struct Scratch(PathBuf);
 
 impl Default for Scratch {

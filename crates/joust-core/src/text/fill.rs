@@ -1,4 +1,4 @@
-//! The texts of fragments on their way into a segment.
+//! Feeds the texts of fragments into a segment.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use super::files::{Scratch, blocking};
 use super::source::{add, batches};
 use crate::error::Result;
 
-/// Texts of a column as they are at a version.
+/// Texts of a column at a version.
 pub struct Rows<'a> {
     pub dataset: &'a Arc<Dataset>,
     pub column: &'a TextColumn,
     pub fragments: Vec<Fragment>,
 }
 
-/// A segment that is being made.
+/// A segment under construction.
 pub struct Making {
     pub builder: Builder,
-    /// Where its files are. Whoever works on them has it: nobody may remove them meanwhile.
+    /// The directory of its files. All users of the files share it, so that it is not removed meanwhile.
     pub scratch: Scratch,
 }
 
 impl Rows<'_> {
-    /// Adds them to a segment; what `finish` makes of it. `report` is told of rows that have been added.
+    /// Adds them to a segment; returns the result of `finish`. Calls `report` with the number of added rows.
     ///
-    /// Rows are read while those before are indexed. Neither waits for the other on a thread: files are
-    /// read on the threads that index, and with all of them waiting nobody would read.
+    /// Rows are read while previous ones are indexed. Neither blocks a thread to wait for the other: files are read on
+    /// the same threads, and if all of them waited, none would read.
     pub async fn fill<T: Send + 'static>(
         self,
         mut making: Making,

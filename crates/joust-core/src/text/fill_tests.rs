@@ -11,7 +11,7 @@ use super::*;
 const ROWS: usize = 40_000;
 const FRAGMENTS: usize = 8;
 
-/// A runtime in which files are read and rows indexed by one thread.
+/// A runtime in which one thread reads files and indexes rows.
 fn on_one_thread<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -46,7 +46,7 @@ fn making(memory: usize) -> (Making, PathBuf) {
     (Making { builder, scratch }, path)
 }
 
-/// Documents of a segment of the table's rows, and whether it was made in memory.
+/// Documents of a segment of the table's rows, and whether it was built in memory.
 async fn documents(table: &Arc<Dataset>, memory: usize) -> Result<(u64, bool)> {
     let column = TextColumn {
         field: "words".to_string(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// A field of the schema as it is returned: JSON is stored in a form of its own and returned as text.
+/// A field in the schema of a result: JSON is stored in a binary form and returned as text.
 pub fn as_returned(field: Field) -> Field {
     if !is_json_field(&field) {
         return field;
@@ -18,8 +18,8 @@ pub fn as_returned(field: Field) -> Field {
     field.with_metadata(metadata)
 }
 
-/// For each row the strings from the place on that `keys` lead to, in an order that is always the
-/// same; of an array, those of each element. A column comes as it is stored or as text.
+/// For each row the strings below the path `keys`, in a deterministic order; of an array, those of each element. A
+/// column is in its stored form or text.
 pub fn texts(column: &ArrayRef, keys: &[String]) -> Result<Vec<Vec<String>>> {
     let text = match column.data_type() {
         DataType::LargeBinary => {

@@ -1,14 +1,12 @@
 //! Full-text indexes inside a table.
 //!
-//! An `FTS` index is one or more segments of [`joust_text`], each an entry of joust's own type in the
-//! Lance manifest with its files in `_indices/<uuid>/`. So it is versioned, branched, restored, dropped
-//! and cleaned up with the table, and other Lance tools pass over it. Rows are known by their stable
-//! ids, which compaction and updates leave alone.
+//! An `FTS` index is one or more segments of [`joust_text`]. Each segment is an entry of joust's own type in the Lance
+//! manifest, with its files in `_indices/<uuid>/`. So it is versioned, branched, restored, dropped and cleaned up with
+//! the table, and other Lance tools ignore it. Rows have stable ids, which compaction and updates do not change.
 //!
-//! What a search at a version sees of a column is a [`view`]: the segments in that version's manifest
-//! ([`entry`]), each restricted to the rows that are alive there and still live in the fragments it
-//! covers ([`visible`]), and the rows of all other fragments, indexed for the search ([`tail`]). All of it
-//! is kept for as long as it is used ([`caches`]).
+//! A search at a version uses a [`view`] of a column. It has the segments in that version's manifest ([`entry`]), each
+//! restricted to the rows that exist there and are still in its covered fragments ([`visible`]). It also has the rows
+//! of all other fragments, which are indexed at search time ([`tail`]). Both are cached ([`caches`]).
 
 mod build;
 mod caches;
@@ -36,7 +34,7 @@ pub(crate) use source::texts;
 
 use crate::error::{Code, Error};
 
-/// Documents in a posting block of a segment: tantivy has this one size.
+/// Documents in a posting block of a segment: tantivy supports only this size.
 pub(crate) const BLOCK_SIZE: u32 = 128;
 
 impl From<joust_text::Error> for Error {

@@ -20,16 +20,16 @@ use crate::cache::filtered;
 use crate::error::{Error, Result};
 use crate::schema::expression::Expression;
 
-/// What limits a search besides the query's own words.
+/// Options of a search besides its query.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// The best rows wanted.
+    /// The number of top rows.
     pub reach: u64,
-    /// A condition that the rows satisfy.
+    /// A condition on the rows.
     pub filter: Option<Expression>,
-    /// The best rows of those that satisfy the filter, not those of the best that do.
+    /// Select the top rows after filtering, instead of filtering the top rows.
     pub prefilter: bool,
-    /// Rows that are in no segment may be missed.
+    /// Rows that are in no segment may be missing.
     pub fast: bool,
 }
 
@@ -37,13 +37,13 @@ pub struct Search {
 pub struct Found {
     pub(super) dataset: Arc<Dataset>,
     pub(super) indexes: Vec<Indexed>,
-    /// What is asked, with every column decided.
+    /// The query, with every column resolved.
     pub(super) query: Arc<Query>,
     pub(super) plan: Arc<Plan>,
     pub(super) search: Search,
 }
 
-/// Whether the text indexes of joust answer a query; `None` leaves it to Lance.
+/// Whether joust's text indexes can answer a query; `None` leaves it to Lance.
 pub async fn indexed(
     dataset: &Dataset,
     query: &Query,
@@ -118,7 +118,7 @@ fn indexes(dataset: &Dataset, entries: &[Entry]) -> Vec<Indexed> {
     found
 }
 
-/// Makes ready what a search of an index needs; false when there is no such text index.
+/// Loads the data for searches of an index; false if there is no such text index.
 pub async fn prewarm(dataset: &Arc<Dataset>, name: &str, caches: &TextCaches) -> Result<bool> {
     let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
     match own.iter().find(|index| index.name == name) {
@@ -127,7 +127,7 @@ pub async fn prewarm(dataset: &Arc<Dataset>, name: &str, caches: &TextCaches) ->
     }
 }
 
-/// The text indexes of joust's: their names and columns.
+/// joust's text indexes: their names and columns.
 pub async fn names(dataset: &Dataset, caches: &TextCaches) -> Result<Vec<(String, String)>> {
     let own = indexes(dataset, entries(dataset, caches).await?.as_slice());
     let names = own
@@ -153,7 +153,7 @@ async fn native_columns(dataset: &Dataset) -> Result<Vec<String>> {
 }
 
 impl Found {
-    /// Makes a query ready for the columns that it searches.
+    /// Resolves a query for its columns.
     pub async fn new(
         dataset: Arc<Dataset>,
         query: Query,
@@ -176,7 +176,7 @@ impl Found {
             views.push((index.name_of_column.clone(), view));
             searched.push(index);
         }
-        // Only words that stand for others are looked for in the whole vocabulary.
+        // Only fuzzy words search the whole dictionary.
         let work = match query.is_fuzzy() {
             true => views.iter().map(|(_, view)| view.documents()).sum(),
             false => 0,
@@ -196,12 +196,12 @@ impl Found {
         })
     }
 
-    /// The best rows.
+    /// The top rows.
     pub async fn hits(&self, caches: &TextCaches) -> Result<Vec<Hit>> {
         self.observed(caches, |_| {}).await
     }
 
-    /// The best rows, and what was done to find them, part by part.
+    /// The top rows, and the metrics of each part.
     pub async fn traced(&self, caches: &TextCaches) -> Result<(Vec<Hit>, Vec<Step>)> {
         let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
         let sink = steps.clone();
@@ -235,7 +235,7 @@ impl Found {
         Ok(hits)
     }
 
-    /// What a filter leaves of each column.
+    /// The rows of each column that pass a filter.
     async fn restrictions(
         &self,
         filter: &Expression,
@@ -266,7 +266,7 @@ impl Found {
         Ok(restrictions)
     }
 
-    /// Marks what was found in some columns; all that are searched when none are named.
+    /// Highlighters for some columns; for all searched ones if none are named.
     pub fn highlighters(&self, columns: &[String]) -> Result<Vec<(TextColumn, Highlighter)>> {
         let mut wanted = Vec::new();
         for column in columns {
@@ -292,13 +292,13 @@ impl Found {
     }
 }
 
-/// Runs work on so many entries of indexes: at once when they are few, else where it holds up nobody, until
-/// nobody waits for it any more.
+/// Runs a search that reads this many index entries: on this thread if they are few, else on a blocking thread, until
+/// the caller is dropped.
 async fn run<T: Send + 'static>(
     entries: u64,
     work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    /// A millisecond or two of work.
+    /// One or two milliseconds of work.
     const FEW: u64 = 1_000_000;
     if entries <= FEW {
         return work(&|| false);
@@ -308,7 +308,7 @@ async fn run<T: Send + 'static>(
     blocking(move || work(&|| flag.load(Ordering::Relaxed))).await
 }
 
-/// Ends the work that it was made for when it is dropped.
+/// Cancels its work on drop.
 #[derive(Default)]
 struct Cancel(Arc<AtomicBool>);
 

@@ -15,10 +15,10 @@ use super::column::TextColumn;
 use crate::error::{Error, Result};
 use crate::json::guarded;
 
-/// The name that the column has in the batches.
+/// The name of the column in the batches.
 const TEXT: &str = "text";
 
-/// Row ids and texts of some fragments, as they are at the version.
+/// Row ids and texts of some fragments at the version.
 pub async fn batches(
     dataset: &Arc<Dataset>,
     column: &TextColumn,
@@ -64,7 +64,7 @@ pub enum Texts {
     Json(Vec<Vec<String>>),
 }
 
-/// `keys` lead to a place within JSON.
+/// `keys`: the path within JSON.
 pub fn texts(column: &ArrayRef, keys: Option<&[String]>) -> Result<Texts> {
     if let Some(keys) = keys {
         return super::json::texts(column, keys).map(Texts::Json);

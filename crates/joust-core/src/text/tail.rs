@@ -1,9 +1,7 @@
-//! Rows of fragments that are in no segment, indexed when they are searched: in memory, as long as they
-//! are few.
+//! The tail: rows of fragments that are in no segment. They are indexed at search time, in memory if they are few.
 //!
-//! The tail grows by a fragment with every write. What has been indexed is kept in pieces, each for
-//! some fragments, so that a write costs the indexing of its own rows only; when there are many small
-//! pieces they become one.
+//! The tail grows by a fragment with every write. Its index is cached in pieces, each for some fragments, so that a
+//! write only costs the indexing of its own rows. Many small pieces are merged into one.
 
 use std::sync::Arc;
 
@@ -20,30 +18,30 @@ use super::fill::{Making, Rows};
 use super::visible::{self, Fragments, present};
 use crate::error::Result;
 
-/// Small fragments of one piece, at most: only the last piece changes when another is added.
+/// The most small fragments in one piece: only the last piece changes when another is added.
 const FRAGMENTS: usize = 16;
-/// A fragment of more rows is a piece of its own.
+/// A fragment with more rows has its own piece.
 const SMALL: usize = 4_096;
 
-/// Memory for the terms and postings of a piece; what does not fit goes to a file that is mapped.
+/// Memory for the terms and postings of a piece; beyond it they are in a mapped file.
 const MEMORY: usize = 32 << 20;
 
-/// What an open segment in memory takes besides its files, bytes: of few rows, by far the most.
+/// Memory of an open segment besides its files, bytes: the larger part for few rows.
 pub const OPEN: usize = 48 << 10;
 
-/// What a piece was made of. The field's id names the column, because its name can pass to another column
-/// of the same fragments.
+/// The source of a piece. The field id identifies the column, because another column of the same fragments can take its
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Texts {
     field: i32,
-    /// Of a JSON column: the keys that lead to the texts.
+    /// Of a JSON column: the keys of the path.
     keys: Option<Vec<String>>,
     /// As JSON.
     analysis: String,
     fragments: Fragments,
 }
 
-/// Rows of some fragments, indexed. `None`: none of them has a text.
+/// The index of some fragments' rows. `None` if none of them has a text.
 pub struct Piece(Option<Arc<Part>>);
 
 /// The parts of the tail of a version: all rows that no entry covers.

@@ -1,4 +1,4 @@
-//! What a search sees of a column at a version.
+//! The view of a column for a search at a version.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{tail, visible};
 use crate::error::Result;
 use crate::version_key::VersionKey;
 
-/// The segments of one index, and the column they are on.
+/// The segments of one index, and their column.
 pub struct Indexed {
     /// The column's name.
     pub name_of_column: String,
@@ -35,7 +35,7 @@ impl Indexed {
         covered
     }
 
-    /// Segments that have documents: the first parts of a view, before those of the tail.
+    /// Segments with documents: the first parts of a view, before those of the tail.
     pub fn filled(&self) -> usize {
         let entries = self.entries.iter();
         entries.filter(|entry| entry.details.documents > 0).count()
@@ -59,8 +59,8 @@ impl Indexed {
     ) -> Result<Arc<View>> {
         let make = async || {
             let view = self.make(dataset, with_tail, caches).await?;
-            // The parts have their own places; a view that outlives theirs is what this weighs. The
-            // last of the tail are its own: every write makes them anew.
+            // The parts are weighed in their cache; this is the weight of a view that outlives them. Every write
+            // rebuilds the last parts of the tail.
             let segments = view.parts().iter().map(|part| held(part.segment()));
             let tail = view.parts().len().saturating_sub(self.filled());
             let weight = segments.sum::<usize>() + tail * tail::OPEN;
@@ -78,7 +78,7 @@ impl Indexed {
         with_tail: bool,
         caches: &TextCaches,
     ) -> Result<View> {
-        // All entries of an index have one analysis: they are replaced together.
+        // All entries of an index have the same analysis: they are replaced together.
         let analysis = Arc::new(self.entries[0].details.analysis.clone());
         let mut parts = Vec::new();
         for entry in &self.entries {
@@ -103,8 +103,8 @@ impl Indexed {
     }
 }
 
-/// The rows of a segment that are alive at a version and still live in the fragments it covers: an
-/// updated row moves to another fragment and keeps its id.
+/// The rows of a segment that exist at a version and are still in its covered fragments: an updated row moves to
+/// another fragment and keeps its id.
 async fn part(
     dataset: &Arc<Dataset>,
     entry: &Entry,

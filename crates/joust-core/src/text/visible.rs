@@ -1,4 +1,4 @@
-//! Which rows of some fragments are alive at a version.
+//! The rows of some fragments that exist at a version.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use crate::cache::identity;
 use crate::error::Result;
 
-/// The state of some fragments, exactly: the same state has the same rows alive.
+/// The exact state of some fragments: equal states have the same rows.
 pub type Fragments = Arc<str>;
 
 /// The fragments of a version that are in `wanted`.
@@ -25,8 +25,8 @@ pub fn present<'a>(
         .filter(|fragment| wanted.contains(fragment.id as u32))
 }
 
-/// Identity of fragments and of what has been deleted from them. A fragment of another branch or of a
-/// later table has other files, and so has one of which a column was filled anew.
+/// The identity of fragments and of their deletions. A fragment of another branch or of a later table has other files,
+/// and so has one with a rewritten column.
 pub fn state(dataset: &Dataset, wanted: &RoaringBitmap) -> Fragments {
     use std::fmt::Write;
     let mut state = String::new();
@@ -40,11 +40,11 @@ pub fn state(dataset: &Dataset, wanted: &RoaringBitmap) -> Fragments {
     state.into()
 }
 
-/// Whether a row lives in one of the fragments.
+/// Whether a row is in one of the fragments.
 ///
-/// Where no row is marked as deleted Lance takes all rows of an index to be alive. They need not be:
-/// compaction takes deleted rows out of the fragments, and they stay in the segment. So it is asked for
-/// a fragment that no table has as well, which makes it look at the rows that there are.
+/// If no row is marked as deleted, Lance assumes that all rows of an index exist. That is wrong after a compaction: it
+/// removes deleted rows from the fragments, and the segment still has them. So this also asks for a fragment id that no
+/// table has, which makes Lance check the existing rows.
 pub async fn rows(
     dataset: &Arc<Dataset>,
     mut fragments: RoaringBitmap,

@@ -14,7 +14,7 @@ use arrow::datatypes::{Float32Type, Int64Type};
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
 use joust_core::table::Update;
-use joust_core::{Engine, EngineOptions, Table, Work, ipc};
+use joust_core::{Engine, EngineOptions, Table, WorkContext, ipc};
 use serde_json::{Value, json};
 
 use crate::sent::upload;
@@ -69,7 +69,7 @@ async fn table() -> (Table, tempfile::TempDir) {
         table.create_index(&spec, Arc::new(|_| {})).await.unwrap();
     }
     table.delete("id % 3 != 0").await.unwrap();
-    let work = Work::new(Arc::new(|_| {}));
+    let work = WorkContext::new(Arc::new(|_| {}));
     let compacted = table.compact(&Default::default(), &work).await.unwrap();
     assert!(compacted.published_version.is_some());
     (table, directory)

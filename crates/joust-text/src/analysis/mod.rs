@@ -1,7 +1,7 @@
-//! How a text becomes terms.
+//! Text analysis: turns a text into terms.
 //!
-//! [`Params`] is what a client may leave out; [`Analysis`] is complete and checked. Its JSON has the
-//! names of the interface and is what an index keeps about itself.
+//! [`Params`] holds the parameters of a client, each of them optional. [`Analysis`] is complete and checked. Its JSON
+//! uses the names of the interface; an index stores it as its description.
 
 mod language;
 mod terms;
@@ -15,12 +15,12 @@ pub(crate) use words::is_unspaced;
 
 use crate::error::{Error, Result};
 
-/// The longest gram that can be asked for.
+/// The largest gram length that a client may request.
 const LONGEST_GRAM: u32 = 32;
-/// Most stop words of one's own.
+/// The most custom stop words.
 const MOST_STOP_WORDS: usize = 10_000;
 
-/// Parameters as a client gives them; what is absent has a default.
+/// Parameters of a client. An absent parameter takes its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Params {
@@ -40,29 +40,29 @@ pub struct Params {
     pub prefix_only: Option<bool>,
 }
 
-/// Tells null from absent.
+/// Distinguishes null from absent.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u32>>, D::Error> {
     Option::<u32>::deserialize(deserializer).map(Some)
 }
 
-/// What splits a text.
+/// How a text is split into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tokenizer {
-    /// At everything that is neither letter nor digit.
+    /// Splits at every character that is neither letter nor digit.
     Simple,
-    /// At white space.
+    /// Splits at white space.
     Whitespace,
-    /// Not at all.
+    /// One token: the whole text.
     Raw,
-    /// Into overlapping runs of characters.
+    /// Overlapping runs of characters.
     Ngram,
-    /// Into words, also of languages that are written without spaces.
+    /// Splits into words, including languages that are written without spaces.
     Icu,
-    /// The same, and at everything that is neither letter nor digit.
+    /// As [`Tokenizer::Icu`], and also splits at every character that is neither letter nor digit.
     #[serde(rename = "icu/split")]
     IcuSplit,
-    /// As [`Tokenizer::Simple`], and Chinese, Japanese and Korean into pairs of letters.
+    /// As [`Tokenizer::Simple`], with Chinese, Japanese and Korean text in pairs of letters.
     Cjk,
 }
 
@@ -90,26 +90,25 @@ impl Tokenizer {
         })
     }
 
-    /// What it finds are words.
+    /// Whether the tokens are words.
     fn finds_words(self) -> bool {
         !matches!(self, Self::Raw | Self::Ngram)
     }
 }
 
-/// A complete, checked description of how texts become terms. Two indexes with equal ones have equal
-/// terms.
+/// A complete, checked description of an analysis. Two indexes with equal descriptions have equal terms.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Analysis {
     pub base_tokenizer: Tokenizer,
     pub language: Language,
-    /// Positions of words are kept, which phrases need.
+    /// Whether positions are indexed. Phrase queries need them.
     pub with_position: bool,
-    /// Only tokens of fewer bytes are kept.
+    /// Tokens of at least this many bytes are dropped.
     pub max_token_length: Option<u32>,
     pub lower_case: bool,
     pub stem: bool,
     pub remove_stop_words: bool,
-    /// In place of the language's list; sorted.
+    /// Replaces the stop words of the language; sorted.
     pub custom_stop_words: Option<Vec<String>>,
     pub ascii_folding: bool,
     pub min_ngram_length: u32,
@@ -128,7 +127,7 @@ impl Analysis {
             None => Language::English,
             Some(name) => Language::parse(name)?,
         };
-        // Grams and whole values are no words: there is nothing to stem unless it is asked for.
+        // Grams and whole values are not words, so stemming is off unless requested.
         let words = base_tokenizer.finds_words();
         let lower_case = params.lower_case.unwrap_or(true);
         let custom_stop_words = params
@@ -153,7 +152,7 @@ impl Analysis {
             base_tokenizer,
             language,
             with_position: params.with_position.unwrap_or(false),
-            // Nothing is shorter than 0 bytes: the least limit of the interface means none.
+            // No token is shorter than 0 bytes: 0, the smallest value of the interface, means no limit.
             max_token_length: params
                 .max_token_length
                 .unwrap_or(Some(40))
@@ -169,7 +168,7 @@ impl Analysis {
         })
     }
 
-    /// Whether both make the same terms of every text.
+    /// Whether both produce the same terms for every text.
     pub fn is_like(&self, other: &Self) -> bool {
         let with_position = self.with_position;
         *self
@@ -235,7 +234,7 @@ mod tests {
             let analysis = analysis(json);
             let kept = serde_json::to_string(&analysis).unwrap();
             assert_eq!(serde_json::from_str::<Analysis>(&kept).unwrap(), analysis);
-            // It is also what a client may send.
+            // A client may send it back, too.
             assert_eq!(self::analysis(&kept), analysis, "{kept}");
         }
     }

@@ -1,4 +1,4 @@
-//! An analysis at work.
+//! The compiled form of an analysis.
 
 use tantivy::tokenizer::{
     AsciiFoldingFilter, LowerCaser, NgramTokenizer, RawTokenizer, RemoveLongFilter,
@@ -10,13 +10,13 @@ use super::words::Split;
 use super::{Analysis, Tokenizer};
 use crate::error::Result;
 
-/// Turns texts into terms. Cheap to clone.
+/// Turns a text into terms. Cheap to clone.
 #[derive(Clone)]
 pub struct Analyzer(TextAnalyzer);
 
 impl Analyzer {
-    /// Stop words are removed before stems are taken, as their lists have whole words, and accents
-    /// are folded last, as stemmers need them.
+    /// Removes stop words before stemming, because the lists contain whole words, and folds accents last, because
+    /// stemmers need them.
     pub fn new(analysis: &Analysis) -> Result<Self> {
         let mut builder = base(analysis)?;
         if let Some(limit) = analysis.max_token_length {
@@ -56,7 +56,7 @@ impl Analyzer {
         terms
     }
 
-    /// Every token of a text, with its place in the text.
+    /// Every token of a text, with its byte range.
     pub fn each(&self, text: &str, sink: &mut dyn FnMut(&Token)) {
         self.0.clone().token_stream(text).process(sink);
     }

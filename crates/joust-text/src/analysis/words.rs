@@ -1,9 +1,8 @@
-//! Words of languages that are written without spaces between them.
+//! Word segmentation for languages that are written without spaces.
 //!
-//! [`Split::Icu`] knows the words of Chinese and Japanese (and of Thai, Lao, Khmer and Burmese) from
-//! dictionaries that are part of the program. [`Split::Cjk`] needs none: of every run of Chinese,
-//! Japanese or Korean letters it makes overlapping pairs, so that a Korean noun is found with whatever
-//! particle stands behind it.
+//! [`Split::Icu`] segments Chinese and Japanese (and Thai, Lao, Khmer and Burmese) with dictionaries that are compiled
+//! in. [`Split::Cjk`] needs no dictionary: it makes overlapping pairs of every run of Chinese, Japanese or Korean
+//! letters, so a query for a Korean noun matches the noun with any particle after it.
 
 use std::ops::Range;
 
@@ -16,7 +15,7 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 pub enum Split {
     Icu {
         words: WordSegmenterBorrowed<'static>,
-        /// Words are split again at everything that is neither letter nor digit.
+        /// Also splits words at every character that is neither letter nor digit.
         finely: bool,
     },
     Cjk,
@@ -28,7 +27,7 @@ impl Split {
         Self::Icu { words, finely }
     }
 
-    /// Hands on each word's place in the text, in order.
+    /// Passes the byte range of each word to `sink`, in order.
     fn each(&self, text: &str, sink: &mut dyn FnMut(Range<usize>)) {
         match self {
             Self::Icu { words, finely } => {
@@ -67,8 +66,8 @@ fn runs(text: &str, place: Range<usize>, sink: &mut dyn FnMut(Range<usize>)) {
     }
 }
 
-/// Pairs of the unspaced letters of a run; one that stands alone is itself, and so is what lies
-/// between them.
+/// Pairs of the unspaced letters of a run. A single unspaced letter is a token, and so is the text between unspaced
+/// letters.
 fn pairs(text: &str, run: Range<usize>, sink: &mut dyn FnMut(Range<usize>)) {
     let mut letters = text[run.clone()]
         .char_indices()
@@ -93,7 +92,7 @@ fn pairs(text: &str, run: Range<usize>, sink: &mut dyn FnMut(Range<usize>)) {
                 sink(place.start..next.end);
                 paired = true;
             }
-            // The last of several is in a pair already.
+            // The last letter of several is already part of a pair.
             _ if paired => paired = false,
             _ => sink(place),
         }

@@ -1,4 +1,4 @@
-//! Passages around marks.
+//! Cuts passages around marks.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -35,11 +35,11 @@ pub fn cut(text: &str, marks: &[Mark], style: &Style) -> Vec<String> {
 
 struct Window {
     place: Range<usize>,
-    /// Different words, then words.
+    /// The number of distinct words, then the number of words.
     worth: (usize, usize),
 }
 
-/// For each mark the stretch from it to the last mark that fits.
+/// For each mark, the range from it to the last mark that fits.
 fn windows(text: &str, marks: &[Mark], max_chars: usize) -> Vec<Window> {
     let mut found = Vec::with_capacity(marks.len());
     for (index, first) in marks.iter().enumerate() {
@@ -63,7 +63,7 @@ fn windows(text: &str, marks: &[Mark], max_chars: usize) -> Vec<Window> {
     found
 }
 
-/// The byte that is `chars` characters after `start`.
+/// The byte offset `chars` characters after `start`.
 fn after(text: &str, start: usize, chars: usize) -> usize {
     text[start..]
         .char_indices()
@@ -71,7 +71,7 @@ fn after(text: &str, start: usize, chars: usize) -> usize {
         .map_or(text.len(), |(offset, _)| start + offset)
 }
 
-/// The byte that is `chars` characters before `end`.
+/// The byte offset `chars` characters before `end`.
 fn before(text: &str, end: usize, chars: usize) -> usize {
     match chars {
         0 => end,
@@ -83,8 +83,8 @@ fn before(text: &str, end: usize, chars: usize) -> usize {
     }
 }
 
-/// Where a passage may begin, or end, within a stretch and at its ends: beside white space, and beside
-/// a letter of a language that has none between its words.
+/// Offsets within a range, and at its ends, where a passage may begin or end: beside white space, and beside a letter
+/// of a language that is written without spaces.
 fn boundaries(text: &str, place: Range<usize>) -> impl DoubleEndedIterator<Item = usize> + '_ {
     let splits = |letter: char| letter.is_whitespace() || is_unspaced(letter);
     let places = text[place.clone()].char_indices();
@@ -96,13 +96,13 @@ fn boundaries(text: &str, place: Range<usize>) -> impl DoubleEndedIterator<Item 
     })
 }
 
-/// Adds what surrounds a stretch, half before it and the rest after it, in whole words.
+/// Widens a range by whole words: half of the spare length before it, the rest after it.
 fn widen(text: &str, place: &Range<usize>, max_chars: usize) -> Range<usize> {
     let spare = max_chars.saturating_sub(text[place.clone()].chars().count());
     let mut start = before(text, place.start, spare / 2);
     let used = text[start..place.start].chars().count();
     let mut end = after(text, place.end, spare - used);
-    // What the end of the text leaves over is used before the stretch.
+    // Spare length that the text after the range cannot fill is used before the range.
     let unused = spare - used - text[place.end..end].chars().count();
     start = before(text, start, unused);
     if start > 0 {
@@ -132,7 +132,7 @@ fn render(text: &str, place: Range<usize>, marks: &[Mark], style: &Style) -> Str
     out.trim().to_string()
 }
 
-/// The marks within a passage; those that overlap, as grams do, are one.
+/// The marks within a passage. Overlapping marks, as grams produce them, are merged.
 fn merged(marks: &[Mark], place: &Range<usize>) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for mark in marks {

@@ -1,22 +1,22 @@
-//! Where the words of a query stand in a text.
+//! Finds the matches of a query in a text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::analysis::Analyzer;
 
-/// Steps that the search for one phrase may take in one text.
+/// The most steps of the search for one phrase in one text.
 const MOST_STEPS: usize = 100_000;
 
-/// A word that was found.
+/// A matched word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Bytes of the text.
+    /// Byte range in the text.
     pub place: Range<usize>,
     pub term: String,
 }
 
-/// Terms at their places in a phrase.
+/// Terms with their positions in a phrase.
 pub struct Phrase {
     terms: Vec<(usize, String)>,
     slop: usize,
@@ -75,7 +75,7 @@ pub fn find(
     marks
 }
 
-/// Chooses the words of every place where the phrase stands.
+/// Marks the words of every occurrence of the phrase.
 fn mark_phrase(phrase: &Phrase, words: &[Word], chosen: &mut [bool]) {
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, word) in words.iter().enumerate() {
@@ -102,7 +102,7 @@ fn mark_phrase(phrase: &Phrase, words: &[Word], chosen: &mut [bool]) {
     }
 }
 
-/// Finds words for the rest of the phrase, no further from their places than `slop` all together.
+/// Matches the rest of the phrase. The words may be off their positions by at most `slop` in total.
 fn follow(
     phrase: &Phrase,
     words: &[Word],
@@ -115,7 +115,7 @@ fn follow(
     let (Some(list), Some(&last)) = (lists.get(next), trail.last()) else {
         return true;
     };
-    // Where the phrase would begin, judging by the last word and by the candidate.
+    // Where the phrase would begin, according to the last word and to the candidate.
     let start =
         |index: usize, term: usize| words[index].position as i64 - phrase.terms[term].0 as i64;
     let expected = start(last, next - 1);

@@ -1,8 +1,8 @@
-//! The passages of a text that a query found, with the words it found in tags.
+//! Highlighting: passages of a text that matched a query, with the matched words in tags.
 //!
-//! A text is analyzed again, just as when it was indexed, and its terms are compared with those of
-//! the plan: so stems, folded letters and the terms of fuzzy words are marked where they stand, and
-//! the words of a phrase only where they stand as the phrase.
+//! The text is analyzed again, as at index time, and its terms are compared with the terms of the plan. Stems, folded
+//! letters and fuzzy terms are therefore marked at their positions, and the words of a phrase only where the whole
+//! phrase matches.
 
 mod fragments;
 mod marks;
@@ -15,7 +15,7 @@ use crate::analysis::Analyzer;
 use crate::error::{Error, Result};
 use crate::search::{Plan, Sought};
 
-/// How passages look.
+/// Options of passages.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Style {
@@ -62,7 +62,7 @@ impl Style {
     }
 }
 
-/// Marks the words of one column that a plan looks for.
+/// Marks the words of one column that match a plan.
 pub struct Highlighter {
     analyzer: Analyzer,
     terms: HashSet<String>,
@@ -88,8 +88,7 @@ impl Highlighter {
         })
     }
 
-    /// Passages of a text, escaped for HTML, in the order of the text; none when it has none of the
-    /// words.
+    /// Passages of a text, escaped for HTML, in the order of the text. Empty if no word matches.
     pub fn passages(&self, text: &str, style: &Style) -> Vec<String> {
         let marks = marks::find(&self.analyzer, text, &self.terms, &self.phrases);
         fragments::cut(text, &marks, style)

@@ -1,10 +1,10 @@
-//! Which columns a query searches.
+//! The columns of a query.
 
 use super::{Fuzziness, Phrase, Query};
 use crate::error::Result;
 
 impl Query {
-    /// The columns that are named, each once, in the order in which they appear.
+    /// The named columns, without duplicates, in the order of their first use.
     pub fn columns(&self) -> Vec<&str> {
         let mut found = Vec::new();
         self.visit(&mut |column| {
@@ -17,19 +17,19 @@ impl Query {
         found
     }
 
-    /// Whether some part leaves it open what to search.
+    /// Whether a part of the query does not name its column.
     pub fn has_open_column(&self) -> bool {
         let mut open = false;
         self.visit(&mut |column| open |= column.is_none());
         open
     }
 
-    /// Whether some word stands for others.
+    /// Whether a match is fuzzy.
     pub fn is_fuzzy(&self) -> bool {
         match self {
             Self::Match(query) => query.fuzziness != Fuzziness::Exact,
             Self::Phrase(_) | Self::CombinedFields(_) => false,
-            Self::Best(queries) => queries.iter().any(Self::is_fuzzy),
+            Self::DisjunctionMax(queries) => queries.iter().any(Self::is_fuzzy),
             Self::Boost {
                 positive, negative, ..
             } => positive.is_fuzzy() || negative.is_fuzzy(),
@@ -51,7 +51,7 @@ impl Query {
             Self::CombinedFields(query) => {
                 query.columns.iter().for_each(|column| sink(Some(column)));
             }
-            Self::Best(queries) => queries.iter().for_each(|query| query.visit(sink)),
+            Self::DisjunctionMax(queries) => queries.iter().for_each(|query| query.visit(sink)),
             Self::Boost {
                 positive, negative, ..
             } => {
@@ -70,8 +70,8 @@ impl Query {
         }
     }
 
-    /// The same query with every column decided: `named` gives a column's one true spelling, and what
-    /// is left open searches all of `defaults`, a row counting with its best column.
+    /// The same query with every column resolved. `named` returns the canonical spelling of a column. A part without a
+    /// column searches all of `defaults`, and a row takes the score of its best column.
     pub fn resolve<E>(
         self,
         defaults: &[String],
@@ -114,7 +114,7 @@ impl Query {
                 }
                 Self::CombinedFields(query)
             }
-            Self::Best(queries) => Self::Best(all(queries)?),
+            Self::DisjunctionMax(queries) => Self::DisjunctionMax(all(queries)?),
             Self::Boolean {
                 must,
                 should,
@@ -140,7 +140,7 @@ impl Query {
 fn over(columns: &[String], one: impl Fn(String) -> Query) -> Query {
     match columns {
         [column] => one(column.clone()),
-        _ => Query::Best(columns.iter().cloned().map(one).collect()),
+        _ => Query::DisjunctionMax(columns.iter().cloned().map(one).collect()),
     }
 }
 

@@ -1,26 +1,26 @@
-//! Reads a text query in any of its wire forms.
+//! Decodes a text query from any of its wire formats.
 //!
-//! `{string_query: {query, columns}}` and `{structured_query: {query}}` of the namespace interface,
-//! and `{query, columns}` of the LanceDB SDKs, where `query` is words or a [`structure`].
+//! `{string_query: {query, columns}}` and `{structured_query: {query}}` of the namespace interface, and `{query,
+//! columns}` of the LanceDB SDKs, where `query` is words or a [`structure`].
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::form::{Form, Words};
 use super::limits::Budget;
-use super::structure::{Structures, best};
+use super::structure::{Structures, disjunction_max};
+use super::wire_format::{FullTextQuery, Words};
 use super::{Fuzziness, Limits, Match, Phrase, Query};
 use crate::error::{Error, Result};
 use crate::object::Object;
 
-/// Reads the value of `full_text_query`.
+/// Decodes the value of `full_text_query`.
 pub fn decode(value: &Value, limits: Limits) -> Result<Query> {
-    let Object(form): Object<Form> = read(value, "")?;
+    let Object(form): Object<FullTextQuery> = read(value, "")?;
     let budget = &mut Budget::new(limits);
     match (form.string_query, form.structured_query, form.query) {
         (Some(Object(words)), None, None) if form.columns.is_none() => string_query(words, budget),
         (None, Some(Object(inner)), None) if form.columns.is_none() => {
-            // As the namespace clients that read their own bodies have it.
+            // As namespace clients that decode their own requests interpret it.
             let null_fuzziness = Fuzziness::Exact;
             let query = read(&inner.query, ".structured_query.query")?;
             Structures {
@@ -34,7 +34,7 @@ pub fn decode(value: &Value, limits: Limits) -> Result<Query> {
             string_query(Words { query, columns }, budget)
         }
         (None, None, Some(query)) if form.columns.is_none() => {
-            // The SDKs send null for what a caller did not limit, and Lance reads it so.
+            // The SDKs send null if the caller sets no limit, and Lance interprets null this way.
             let null_fuzziness = Fuzziness::Auto;
             let query = read(&query, ".query")?;
             Structures {
@@ -65,7 +65,7 @@ fn read<'a, T: Deserialize<'a>>(value: &'a Value, place: &str) -> Result<T> {
     })
 }
 
-/// Words, or a phrase in double quotes, over some columns: a row counts with its best one.
+/// Words, or a phrase in double quotes, over some columns. A row takes the score of its best column.
 fn string_query(Words { query, columns }: Words, budget: &mut Budget) -> Result<Query> {
     budget.clause(1)?;
     budget.text(&query)?;
@@ -92,7 +92,7 @@ fn string_query(Words { query, columns }: Words, budget: &mut Budget) -> Result<
     }
     Ok(match queries.is_empty() {
         true => one(None),
-        false => best(queries),
+        false => disjunction_max(queries),
     })
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn several_columns_compete() {
-        let expected = Query::Best(vec![word("x", "a"), word("y", "a")]);
+        let expected = Query::DisjunctionMax(vec![word("x", "a"), word("y", "a")]);
         for value in [
             json!({"query": "a", "columns": ["x", "y"]}),
             json!({"query": {"multi_match": {"query": "a", "columns": ["x", "y"]}}}),

@@ -1,26 +1,26 @@
-//! How much a query may ask for.
+//! Limits of one query.
 
 use crate::error::{Error, Result};
 
-/// Edits that a word may be away. Beyond it nearly every word of a dictionary is within reach.
+/// The most edits of a fuzzy match. With more, nearly every word of a dictionary matches.
 pub(super) const MOST_EDITS: u8 = 5;
 
-/// Bounds on one query. A query beyond them is refused before it costs anything.
+/// Limits of one query. A query that exceeds them is rejected before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Queries within queries.
+    /// Depth of nested queries.
     pub depth: usize,
-    /// Queries of every kind, all together.
+    /// Total number of queries of every kind.
     pub clauses: usize,
-    /// Bytes of text, all together.
+    /// Total bytes of text.
     pub text_bytes: usize,
-    /// Words after analysis and expansion, all together.
+    /// Total number of words after analysis and expansion.
     pub terms: usize,
-    /// Expansions of one match; more are not looked for.
+    /// Expansions of one match; further ones are ignored.
     pub expansions: usize,
-    /// Edits that a word may be away.
+    /// Edits of a fuzzy match.
     pub edits: u8,
-    /// What `slop` may be.
+    /// The largest `slop`.
     pub slop: u32,
 }
 
@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// What is left of the limits while a query is read.
+/// The remaining limits while a query is decoded.
 pub(super) struct Budget {
     pub limits: Limits,
     clauses: usize,

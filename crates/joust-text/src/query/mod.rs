@@ -1,17 +1,17 @@
-//! What a client asks: one form for all wire forms and for every engine that answers.
+//! The query of a client, in one form for all wire formats and all execution strategies.
 
 mod columns;
 mod decode;
-mod form;
 mod limits;
 mod structure;
+mod wire_format;
 
 pub use decode::decode;
 pub use limits::Limits;
 
 use serde::Deserialize;
 
-/// How the words of a match are taken together.
+/// How the words of a match are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Operator {
@@ -20,13 +20,13 @@ pub enum Operator {
     Or,
 }
 
-/// How many edits away from a word of the query a word of the text may be.
+/// The most edits between a word of the query and a word of the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "serde_json::Value")]
 pub enum Fuzziness {
     #[default]
     Exact,
-    /// None for words of up to 2 letters, one for up to 5, two for longer ones.
+    /// 0 edits for words of up to 2 letters, 1 for up to 5, 2 for longer words.
     Auto,
     Edits(u8),
 }
@@ -53,7 +53,7 @@ pub enum Granularity {
     ListElement,
 }
 
-/// Rows that have words.
+/// Rows that contain words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     /// `None`: the columns that have an index.
@@ -61,10 +61,10 @@ pub struct Match {
     pub terms: String,
     pub boost: f32,
     pub fuzziness: Fuzziness,
-    /// Words that a fuzzy match may stand for, over all words of the query.
+    /// The most terms that a fuzzy match expands to, over all words of the query.
     pub max_expansions: usize,
     pub operator: Operator,
-    /// Letters at the beginning of a word that must be as they are.
+    /// Letters at the beginning of a word that must match exactly.
     pub prefix_length: usize,
     pub granularity: Option<Granularity>,
 }
@@ -84,18 +84,18 @@ impl Match {
     }
 }
 
-/// Rows that have words in this order.
+/// Rows that contain words in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phrase {
     /// `None`: the columns that have an index.
     pub column: Option<String>,
     pub terms: String,
-    /// How far, all together, words may be from their place.
+    /// The most positions, in total, by which words may be off.
     pub slop: u32,
     pub granularity: Option<Granularity>,
 }
 
-/// Words of one text that is spread over several columns.
+/// Matches the words over several columns as if they were one text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CombinedFields {
     pub terms: String,
@@ -108,17 +108,17 @@ pub struct CombinedFields {
 pub enum Query {
     Match(Match),
     Phrase(Phrase),
-    /// Rows of `positive`; those that `negative` finds too lose `negative_boost` of its score.
+    /// Rows of `positive`. A row that `negative` matches, too, loses `negative_boost` times the score of `negative`.
     Boost {
         positive: Box<Query>,
         negative: Box<Query>,
         negative_boost: f32,
     },
     /// Rows of any of the queries, each with its best score.
-    Best(Vec<Query>),
+    DisjunctionMax(Vec<Query>),
     CombinedFields(CombinedFields),
-    /// Rows of every `must` and no `must_not`, and of a `should` when there is no `must`; the scores
-    /// of `must` and `should` are added.
+    /// Rows that match every `must` and no `must_not`, and, if there is no `must`, at least one `should`. The score is
+    /// the sum of the scores of `must` and `should`.
     Boolean {
         must: Vec<Query>,
         should: Vec<Query>,

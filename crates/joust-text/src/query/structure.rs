@@ -1,24 +1,24 @@
-//! Reads a structured query: an object with one key, `match`, `phrase`, `boost`, `multi_match`,
-//! `combined_fields` or `boolean`.
+//! Decodes a structured query: an object with one key, `match`, `phrase`, `boost`, `multi_match`, `combined_fields` or
+//! `boolean`.
 
-use super::form::{Column, ManyColumns, MultiMatch, Structure, Weight};
 use super::limits::Budget;
-use super::{CombinedFields, Fuzziness, Match, Phrase, Query, form};
+use super::wire_format::{Column, ManyColumns, MultiMatch, Structure, Weight};
+use super::{CombinedFields, Fuzziness, Match, Phrase, Query, wire_format};
 use crate::error::Result;
 use crate::object::Object;
 
-/// The best of several; one alone is itself.
-pub fn best(mut queries: Vec<Query>) -> Query {
+/// The disjunction of several queries; a single one is returned unchanged.
+pub fn disjunction_max(mut queries: Vec<Query>) -> Query {
     match queries.len() {
         1 => queries.remove(0),
-        _ => Query::Best(queries),
+        _ => Query::DisjunctionMax(queries),
     }
 }
 
-/// Reads a structure within the limits of its query.
+/// Decodes a structure within the limits of its query.
 pub struct Structures<'a> {
     pub budget: &'a mut Budget,
-    /// What a match means whose `fuzziness` is null.
+    /// The meaning of a match with `fuzziness` null.
     pub null_fuzziness: Fuzziness,
 }
 
@@ -46,10 +46,10 @@ impl Structures<'_> {
                     self.budget.clause(depth + 1)?;
                     Ok(Query::Match(self.matching(one)?))
                 });
-                best(each.collect::<Result<_>>()?)
+                disjunction_max(each.collect::<Result<_>>()?)
             }
             Structure::MultiMatch(MultiMatch::Words(words)) => self.in_each(words, depth)?,
-            Structure::CombinedFields(form::CombinedFields(words)) => {
+            Structure::CombinedFields(wire_format::CombinedFields(words)) => {
                 for _ in &words.columns {
                     self.budget.clause(1)?;
                 }
@@ -75,7 +75,7 @@ impl Structures<'_> {
         })
     }
 
-    fn matching(&mut self, one: form::Match) -> Result<Match> {
+    fn matching(&mut self, one: wire_format::Match) -> Result<Match> {
         self.budget.text(&one.terms)?;
         let default = Match::new(one.terms);
         Ok(Match {
@@ -108,6 +108,6 @@ impl Structures<'_> {
                 ..Match::new(words.terms.as_str())
             }));
         }
-        Ok(best(queries))
+        Ok(disjunction_max(queries))
     }
 }

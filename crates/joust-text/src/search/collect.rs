@@ -1,4 +1,4 @@
-//! Rows of one column.
+//! Collects the rows of one column.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -13,10 +13,10 @@ use super::{Hit, Interrupt, Leaf, Observe, Step, Tree};
 use crate::error::{Error, Result};
 use crate::view::View;
 
-/// Rows between two questions whether to go on.
+/// Rows between two checks for cancellation.
 const PATIENCE: u32 = 1_024;
 
-/// The best `reach` rows, in no order.
+/// The top `reach` rows, in no order.
 pub fn top(
     searched: Searched<'_>,
     tree: &Tree<Leaf>,
@@ -25,14 +25,14 @@ pub fn top(
     observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
     let view = searched.view;
-    let mut best = Best::new(reach);
+    let mut best = TopRows::new(reach);
     let Some(weight) = weight(view, tree)? else {
         return Ok(Vec::new());
     };
     if reach == 0 {
         return Ok(Vec::new());
     }
-    // The greatest row id so far, while all came in the order of their ids.
+    // The greatest row id so far, as long as all came in the order of their ids.
     let mut passed = Some(None);
     for (number, part, documents) in view.searched(searched.restriction) {
         if documents.count() == 0 {
@@ -134,7 +134,7 @@ pub fn all(
     Ok(hits)
 }
 
-/// One weight serves all segments: their fields are the same and the statistics are the view's.
+/// One weight serves all segments: their fields are the same and the statistics are those of the view.
 fn weight(view: &View, tree: &Tree<Leaf>) -> Result<Option<Box<dyn Weight>>> {
     let (Some(part), Some(field)) = (view.parts().first(), view.text()) else {
         return Ok(None);
@@ -146,37 +146,37 @@ fn weight(view: &View, tree: &Tree<Leaf>) -> Result<Option<Box<dyn Weight>>> {
     Ok(Some(lower(tree, field).weight(scoring)?))
 }
 
-/// The score that a document must exceed to be looked at.
+/// The score that a document must exceed to be scored.
 struct Threshold {
-    /// The bounds that scores are compared with may be too low by this factor.
+    /// The bounds of scores may be too low by this factor.
     slack: f32,
-    /// Rows come in the order of their ids: of equal scores the first is the better one, and what comes
-    /// later need not be looked at. That matters: of a word in short texts most scores are equal. Sums
-    /// of three and more are equal when they differ by what adding them in another order changes.
+    /// Rows arrive in the order of their ids: of equal scores the first is the better one, and later ones need not be
+    /// scored. That matters, because in short texts most scores of a word are equal. Sums of three or more scores count
+    /// as equal if they differ only by the rounding of another order of addition.
     in_order: bool,
 }
 
 impl Threshold {
-    /// `floor`: the worst of the best scores so far.
+    /// `floor`: the lowest of the top scores so far.
     fn at(&self, floor: f32) -> f32 {
         if floor <= 0.0 {
             floor.next_down()
         } else if self.in_order && self.slack == 1.0 {
             floor
         } else {
-            // Sums that were added up in another order may differ a little.
+            // Sums in another order of addition may differ a little.
             floor / self.slack * (1.0 - 1e-6)
         }
     }
 }
 
-/// The best rows so far.
-struct Best {
+/// The top rows so far.
+struct TopRows {
     reach: usize,
     heap: BinaryHeap<Worst>,
 }
 
-impl Best {
+impl TopRows {
     fn new(reach: usize) -> Self {
         Self {
             reach,
@@ -184,7 +184,7 @@ impl Best {
         }
     }
 
-    /// A row with a lower score can't be among the best.
+    /// A row with a lower score cannot be among the top rows.
     fn floor(&self) -> f32 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() == self.reach => worst.0.score,
@@ -212,7 +212,7 @@ impl Best {
     }
 }
 
-/// The worst row is the greatest.
+/// Orders the worst row as the greatest.
 struct Worst(Hit);
 
 impl Ord for Worst {

@@ -1,13 +1,13 @@
-//! Rows of several columns, put together by row id.
+//! Combines rows of several columns by row id.
 
 use super::tree::End;
 use super::{Hit, Tree};
 use crate::error::{Error, Result};
 
-/// Rows that may be held at once while they are put together: 16 bytes each.
+/// The most rows held in memory while they are combined: 16 bytes each.
 const MOST_HELD: usize = 16 << 20;
 
-/// Every row of a tree, ordered by row id; `rows` finds those of an end in that order.
+/// Every row of a tree, ordered by row id; `rows` returns those of a leaf in that order.
 pub fn rows<L>(
     tree: &Tree<L>,
     rows_of: &mut dyn FnMut(End<'_, L>) -> Result<Vec<Hit>>,
@@ -23,8 +23,8 @@ fn rows_within<L>(
     let hits = match tree {
         Tree::Nothing => Vec::new(),
         Tree::Leaf(leaf) => rows_of(End::Leaf(leaf))?,
-        Tree::Combined(combined) => rows_of(End::Combined(combined))?,
-        Tree::Best(queries) => {
+        Tree::Bm25f(combined) => rows_of(End::Bm25f(combined))?,
+        Tree::DisjunctionMax(queries) => {
             let mut found = Vec::new();
             for query in queries {
                 let next = rows_within(query, rows_of, held + found.len())?;
@@ -62,7 +62,7 @@ fn rows_within<L>(
             }
             found
         }
-        Tree::Demote {
+        Tree::Boosting {
             positive,
             negative,
             factor,
@@ -121,7 +121,7 @@ fn union(a: Vec<Hit>, b: Vec<Hit>, score: impl Fn(f32, f32) -> f32) -> Vec<Hit> 
     }
 }
 
-/// Rows of both.
+/// Rows in both lists.
 fn both(found: Vec<Hit>, other: &[Hit], change: impl Fn(&mut Hit, &Hit)) -> Vec<Hit> {
     let mut other = Cursor::new(other);
     found
@@ -134,7 +134,7 @@ fn both(found: Vec<Hit>, other: &[Hit], change: impl Fn(&mut Hit, &Hit)) -> Vec<
         .collect()
 }
 
-/// All rows of the first; those of the second too are changed.
+/// All rows of the first list; `change` is applied to those that are in the second, too.
 fn with(mut found: Vec<Hit>, other: &[Hit], change: impl Fn(&mut Hit, &Hit)) -> Vec<Hit> {
     let mut other = Cursor::new(other);
     for hit in &mut found {
@@ -159,7 +159,7 @@ impl<'a> Cursor<'a> {
         Self(hits)
     }
 
-    /// The entry of a row; rows are asked for in ascending order.
+    /// The entry of a row; rows are requested in ascending order.
     fn at(&mut self, row: u64) -> Option<&'a Hit> {
         let skip = self.0.iter().take_while(|hit| hit.row < row).count();
         self.0 = &self.0[skip..];

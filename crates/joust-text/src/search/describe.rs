@@ -1,12 +1,12 @@
-//! A plan in words.
+//! Describes a plan as text.
 
 use std::fmt::Write;
 
 use super::{Leaf, Plan, Tree};
 
 impl Plan {
-    /// The plan in words: terms after analysis, one line `Name: what` for each step, indented by two
-    /// spaces a level.
+    /// The plan as text: terms after analysis, one line `Name: details` for each step, indented by two spaces per
+    /// level.
     pub fn describe(&self) -> String {
         let mut out = String::new();
         describe(
@@ -30,7 +30,7 @@ type Describe<'a, L> = &'a mut dyn FnMut(&L, usize, &mut String);
 fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_, L>) {
     match tree {
         Tree::Nothing => line(out, depth, "EmptyExec"),
-        Tree::Combined(asked) => {
+        Tree::Bm25f(asked) => {
             let how = if asked.all { "all" } else { "any" };
             let terms = asked.terms.join("`, `");
             line(out, depth, &format!("OneText: {how} of `{terms}`"));
@@ -50,13 +50,13 @@ fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_
                 }
             }
         }
-        Tree::Best(queries) => {
+        Tree::DisjunctionMax(queries) => {
             line(out, depth, "BestOf");
             for query in queries {
                 describe(query, depth + 1, out, leaf);
             }
         }
-        Tree::Demote {
+        Tree::Boosting {
             positive,
             negative,
             factor,

@@ -1,9 +1,8 @@
-//! The terms that a fuzzy word stands for.
+//! Expands a fuzzy word into terms.
 //!
-//! tantivy's own fuzzy query gives every row the same score. Here a fuzzy word is a choice of terms,
-//! scored as words are. All terms of one word count as equally rare, namely as the most frequent of
-//! them: else a typing error, being rare, would beat the word itself. A term that is `n` edits away
-//! counts a `1/(n + 1)`th.
+//! tantivy's fuzzy query gives every row the same score. Here a fuzzy word is a disjunction of terms with BM25 scores.
+//! All terms of one word share the idf of the most frequent term; with its own idf, a rare misspelling would outrank
+//! the word itself. The weight of a term at `n` edits is `1/(n + 1)`.
 
 use std::collections::HashMap;
 
@@ -17,19 +16,19 @@ use crate::error::{Error, Result};
 use crate::query::Match;
 use crate::view::View;
 
-/// The edits that tantivy has automata for, which are made once and then fitted to each word.
+/// The edit distances for which tantivy has automata. They are built once and then applied to each word.
 const EDITS_OF_TANTIVY: u8 = 2;
 
 struct Candidate {
     word: usize,
     edits: usize,
-    /// Documents of all segments that have it, dead ones included: only the order depends on it.
+    /// Documents of all segments that contain it, including deleted ones: it only affects the order.
     documents: u64,
     text: String,
 }
 
-/// For each word, with how often it is in the query: terms and weights. The nearest and most frequent
-/// terms are taken, up to `max_expansions` over all words, from all segments together.
+/// Expands each word, given with its frequency in the query, into terms with weights. Takes the nearest and most
+/// frequent terms of all segments, up to `max_expansions` over all words.
 pub fn expand(
     view: &View,
     words: &[(String, usize)],
@@ -48,7 +47,7 @@ pub fn expand(
     candidates.sort_unstable_by(|a, b| {
         (a.edits, b.documents, &a.text, a.word).cmp(&(b.edits, a.documents, &b.text, b.word))
     });
-    // A word's own term is no expansion: it stays whatever the limit.
+    // The exact term of a word is not an expansion, so the limit does not apply to it.
     let own = candidates.iter().take_while(|one| one.edits == 0).count();
     candidates.truncate(query.max_expansions.min(most).max(own));
     weigh(view, words, candidates)
@@ -92,7 +91,7 @@ fn similar(
     Ok(candidates.collect())
 }
 
-/// Adds the terms that an automaton accepts and that begin with `prefix`, with their documents.
+/// Adds the terms that an automaton accepts and that begin with `prefix`, with their document counts.
 fn collect<A: Automaton>(
     inverted: &InvertedIndexReader,
     automaton: A,
@@ -133,12 +132,12 @@ fn weigh(
     let total = view.documents();
     let weighed = groups.into_iter().zip(words).map(|(group, (_, times))| {
         let most = group.iter().map(|(.., frequency)| *frequency).max();
-        let rarity = most.map_or(0.0, |most| rarity(most, total));
+        let idf = most.map_or(0.0, |most| idf(most, total));
         group
             .into_iter()
             .map(|(text, edits, frequency)| {
-                // The index multiplies by the term's own rarity.
-                let weight = rarity / self::rarity(frequency, total);
+                // The index multiplies by the idf of the term.
+                let weight = idf / self::idf(frequency, total);
                 (text, *times as f32 * weight / (edits as f32 + 1.0))
             })
             .collect()
@@ -146,13 +145,13 @@ fn weigh(
     Ok(weighed.collect())
 }
 
-/// BM25's factor for a term that `frequency` of `total` rows have.
-fn rarity(frequency: u64, total: u64) -> f32 {
+/// The idf of BM25 for a term that `frequency` of `total` rows contain.
+fn idf(frequency: u64, total: u64) -> f32 {
     let x = (total.saturating_sub(frequency) as f32 + 0.5) / (frequency as f32 + 0.5);
     (1.0 + x).ln()
 }
 
-/// Letters to insert, delete or replace to make one word of the other.
+/// Levenshtein distance in letters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

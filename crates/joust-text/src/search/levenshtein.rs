@@ -1,36 +1,36 @@
-//! Terms that are any number of edits away from a word.
+//! Levenshtein automaton for any number of edits.
 //!
-//! tantivy's automata end at two edits: their tables grow exponentially with the edits. Here a state is a
-//! row of the table of edit distances, computed as the dictionary is walked; branches that are too far
-//! away already, or have another prefix, are left out.
+//! tantivy's automata end at two edits, because their tables grow exponentially with the edits. Here a state is a row
+//! of the edit distance matrix, computed during the walk over the dictionary. The walk skips branches that exceed the
+//! distance or have another prefix.
 
 use tantivy_fst::Automaton;
 
-/// Accepts what is at most `edits` letters, inserted, deleted or replaced, away from a word.
+/// Accepts terms within `edits` insertions, deletions or replacements of letters from a word.
 pub struct Levenshtein {
     word: Vec<char>,
-    /// Bytes that an accepted term begins with.
+    /// The bytes with which an accepted term begins.
     prefix: Vec<u8>,
     edits: u8,
 }
 
-/// What is known after some bytes of a term; `None` once it can't be accepted any more.
+/// The state after some bytes of a term; `None` if no continuation can be accepted.
 pub type State = Option<Reached>;
 
 #[derive(Clone)]
 pub struct Reached {
-    /// Edits from the letters so far to each beginning of the word, from none of it to all; what is more
-    /// than may be counts as one more than may be.
+    /// Edits from the letters so far to each prefix of the word, from the empty one to the whole word. Values above the
+    /// limit are stored as the limit plus one.
     row: Vec<u8>,
     /// Bytes so far.
     length: usize,
-    /// The bytes of a letter that is not complete, and how many it has.
+    /// The bytes of an incomplete letter, and their number.
     letter: [u8; 4],
     pending: usize,
 }
 
 impl Levenshtein {
-    /// `prefix`: a beginning of `word` that terms must have too.
+    /// `prefix`: a prefix of `word` with which terms must begin.
     pub fn new(word: &str, prefix: &str, edits: u8) -> Self {
         Self {
             word: word.chars().collect(),
@@ -39,7 +39,7 @@ impl Levenshtein {
         }
     }
 
-    /// The row after one more letter.
+    /// The row of the matrix after one more letter.
     fn next(&self, row: &[u8], letter: char) -> Vec<u8> {
         let most = self.edits + 1;
         let mut next = Vec::with_capacity(row.len());

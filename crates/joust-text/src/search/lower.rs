@@ -1,4 +1,4 @@
-//! From a plan for one column to tantivy's queries.
+//! Lowers a plan for one column to tantivy queries.
 
 use tantivy::Term;
 use tantivy::query::{
@@ -6,11 +6,11 @@ use tantivy::query::{
 };
 use tantivy::schema::{Field, IndexRecordOption};
 
-use super::demote::DemoteQuery;
+use super::boosting::BoostingQuery;
 use super::{Leaf, Tree};
 
-/// The query of a whole plan. A union, even of one term, lets tantivy skip what can't be among the
-/// best; a weight around it would not, so weights are at the terms.
+/// The tantivy query of a whole plan. In a union, even of one term, tantivy skips documents that cannot be among the
+/// top ones. A weight around the union would prevent that, so each term has its weight.
 pub fn lower(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
     match tree {
         Tree::Leaf(_) => Box::new(BooleanQuery::new(vec![(Occur::Should, query(tree, field))])),
@@ -20,8 +20,8 @@ pub fn lower(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
 
 fn query(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
     match tree {
-        // Several columns are never asked of one.
-        Tree::Nothing | Tree::Combined(_) => Box::new(BooleanQuery::new(Vec::new())),
+        // A plan for one column has no `Bm25f`.
+        Tree::Nothing | Tree::Bm25f(_) => Box::new(BooleanQuery::new(Vec::new())),
         Tree::Leaf(Leaf::Term { text, weight }) => {
             let term = Term::from_field_text(field, text);
             weighted(TermQuery::new(term, IndexRecordOption::WithFreqs), *weight)
@@ -52,15 +52,15 @@ fn query(tree: &Tree<Leaf>, field: Field) -> Box<dyn Query> {
             });
             Box::new(BooleanQuery::new(clauses.collect()))
         }
-        Tree::Best(queries) => {
+        Tree::DisjunctionMax(queries) => {
             let queries = queries.iter().map(|tree| query(tree, field)).collect();
             Box::new(DisjunctionMaxQuery::new(queries))
         }
-        Tree::Demote {
+        Tree::Boosting {
             positive,
             negative,
             factor,
-        } => Box::new(DemoteQuery::new(
+        } => Box::new(BoostingQuery::new(
             query(positive, field),
             query(negative, field),
             *factor,

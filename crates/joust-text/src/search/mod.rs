@@ -1,14 +1,13 @@
-//! The best rows of a view for a query.
+//! Finds the top rows of a view for a query.
 //!
-//! [`Plan`] decides what a query means for some columns: words become terms, fuzzy words become the
-//! terms they stand for. A plan whose columns are one is a single tantivy query, of which only the
-//! best rows are ever scored; the parts of a plan over several columns are found by themselves and put
-//! together by row.
+//! [`Plan`] resolves a query for some columns: words become terms, and fuzzy words become their expansions. A plan over
+//! one column is a single tantivy query, which scores only the documents that can be among the top rows. The parts of a
+//! plan over several columns run separately and are combined by row.
 
+mod bm25f;
+mod boosting;
 mod collect;
 mod combine;
-mod combined;
-mod demote;
 mod describe;
 mod expand;
 mod levenshtein;
@@ -23,7 +22,7 @@ pub use tree::{Leaf, Tree};
 use std::cmp::Ordering;
 use std::time::Duration;
 
-/// A row that was found.
+/// A matched row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
     pub row: u64,
@@ -31,7 +30,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Better rows first: the higher score, then the lower row id.
+    /// Orders better rows first: the higher score, then the lower row id.
     pub fn rank(&self, other: &Self) -> Ordering {
         other
             .score
@@ -40,19 +39,19 @@ impl Hit {
     }
 }
 
-/// Asked now and then: true ends the search.
+/// Called periodically: true cancels the search.
 pub type Interrupt<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// What a search did in one part of a column; there may be several steps for one part.
+/// A step of a search in one part of a column. One part may take several steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The number of the column in the plan, and of the part in its view.
     pub column: usize,
     pub part: usize,
-    /// Visible rows that were looked at: those that surely can't be among the best are passed over.
+    /// Visible rows that were scored. The search skips rows that cannot be among the top ones.
     pub rows: u64,
     pub time: Duration,
 }
 
-/// Told of every step.
+/// Called for every step.
 pub type Observe<'a> = &'a (dyn Fn(Step) + Sync);

@@ -1,4 +1,4 @@
-//! What a query means for some columns.
+//! Resolves a query for some columns.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use tantivy::Term;
 
 use super::planner::Planner;
 use super::tree::{End, by_column};
-use super::{Hit, Interrupt, Leaf, Observe, Tree, collect, combine, combined};
+use super::{Hit, Interrupt, Leaf, Observe, Tree, bm25f, collect, combine};
 use crate::error::Result;
 use crate::query::{Limits, Query};
 use crate::view::{Restriction, View};
 
-/// A query made ready for the views of its columns.
+/// A query that is resolved for the views of its columns.
 pub struct Plan {
     pub(super) columns: Vec<(String, Arc<View>)>,
     pub(super) tree: Tree<(usize, Tree<Leaf>)>,
 }
 
 impl Plan {
-    /// `query` names only columns that `columns` has.
+    /// `query` names only columns of `columns`.
     pub fn new(
         query: &Query,
         columns: Vec<(String, Arc<View>)>,
@@ -35,7 +35,7 @@ impl Plan {
         Ok(Self { columns, tree })
     }
 
-    /// The best `reach` rows, best first. `restrictions` belong to the columns, in their order.
+    /// The top `reach` rows, best first. `restrictions` belong to the columns, in their order.
     pub fn search(
         &self,
         reach: usize,
@@ -45,7 +45,7 @@ impl Plan {
         self.search_observed(reach, restrictions, interrupt, &|_| {})
     }
 
-    /// The same, and tells what it does.
+    /// As [`search`](Self::search), and reports each step to `observe`.
     pub fn search_observed(
         &self,
         reach: usize,
@@ -64,8 +64,8 @@ impl Plan {
         let mut hits = match &self.tree {
             Tree::Nothing => Vec::new(),
             Tree::Leaf(leaf) => top(leaf)?,
-            // A row among the best of all is among the best of the column that it has its score from.
-            Tree::Best(queries)
+            // A row of the overall top rows is among the top rows of the column that gives its score.
+            Tree::DisjunctionMax(queries)
                 if let Some(leaves) = queries.iter().map(leaf).collect::<Option<Vec<_>>>() =>
             {
                 let each = leaves.into_iter().map(top).collect::<Result<Vec<_>>>()?;
@@ -75,14 +75,14 @@ impl Plan {
                 End::Leaf((column, tree)) => {
                     collect::all(searched(*column), tree, interrupt, observe)
                 }
-                End::Combined(asked) => {
+                End::Bm25f(asked) => {
                     let columns = asked.columns.iter();
                     let columns = columns.map(|(column, weight)| (searched(*column), *weight));
-                    combined::rows(&columns.collect::<Vec<_>>(), asked, interrupt, observe)
+                    bm25f::rows(&columns.collect::<Vec<_>>(), asked, interrupt, observe)
                 }
             })?,
         };
-        // Only the wanted rows are put in order.
+        // Sorts only the rows that are returned.
         if reach < hits.len() && reach > 0 {
             hits.select_nth_unstable_by(reach - 1, Hit::rank);
         }
@@ -98,23 +98,23 @@ impl Plan {
             .map(|(name, view)| (name.as_str(), view.as_ref()))
     }
 
-    /// Hands on what is looked for in a column, where it can make a row be found.
+    /// Passes everything that can match in a column to `sink`.
     pub fn sought<'a>(&'a self, column: &str, sink: &mut dyn FnMut(Sought<'a>)) {
         let is_it = |index: &usize| self.columns[*index].0 == column;
         self.tree.found(&mut |end| match end {
             End::Leaf((index, tree)) if is_it(index) => tree.found(&mut |end| match end {
                 End::Leaf(Leaf::Term { text, .. }) => sink(Sought::Term(text)),
                 End::Leaf(Leaf::Phrase { terms, slop, .. }) => sink(Sought::Phrase(terms, *slop)),
-                End::Combined(_) => {}
+                End::Bm25f(_) => {}
             }),
-            End::Combined(asked) if asked.columns.iter().any(|(index, _)| is_it(index)) => {
+            End::Bm25f(asked) if asked.columns.iter().any(|(index, _)| is_it(index)) => {
                 asked.terms.iter().for_each(|term| sink(Sought::Term(term)));
             }
             _ => {}
         });
     }
 
-    /// How many entries of the indexes a search may have to read, at most.
+    /// The most index entries that a search may read.
     pub fn work(&self) -> Result<u64> {
         let mut work = 0;
         for (name, view) in &self.columns {
@@ -132,11 +132,11 @@ impl Plan {
     }
 }
 
-/// What makes a row be found.
+/// What can match a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sought<'a> {
     Term(&'a str),
-    /// Terms at their places, and how far from them they may be.
+    /// Terms at their positions, and the slop.
     Phrase(&'a [(usize, String)], u32),
 }
 

@@ -1,9 +1,9 @@
-//! From a query to what it looks for: words become terms, fuzzy words the terms they stand for.
+//! Resolves a query: words become terms, fuzzy words become their expansions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::combined::Combined;
+use super::bm25f::Bm25f;
 use super::{Interrupt, Leaf, Tree, expand};
 use crate::error::{Error, Result};
 use crate::query::{
@@ -11,7 +11,7 @@ use crate::query::{
 };
 use crate::view::View;
 
-/// The number of a column, and what is looked for in it.
+/// The number of a column, and the leaf for it.
 pub type Ends = Tree<(usize, Leaf)>;
 
 pub struct Planner<'a> {
@@ -26,7 +26,7 @@ impl Planner<'_> {
         Ok(match query {
             Query::Match(query) => self.words(query)?,
             Query::Phrase(query) => self.phrase(query)?,
-            Query::Best(queries) => Tree::best(self.trees(queries)?),
+            Query::DisjunctionMax(queries) => Tree::disjunction_max(self.trees(queries)?),
             Query::Boolean {
                 must,
                 should,
@@ -40,7 +40,7 @@ impl Planner<'_> {
                 positive,
                 negative,
                 negative_boost,
-            } => Tree::demote(self.tree(positive)?, self.tree(negative)?, *negative_boost),
+            } => Tree::boosting(self.tree(positive)?, self.tree(negative)?, *negative_boost),
             Query::CombinedFields(query) => self.combined(query)?,
         })
     }
@@ -64,7 +64,7 @@ impl Planner<'_> {
         let column = self.column(query.column.as_deref(), query.granularity)?;
         let view = &self.columns[column].1;
         let words = view.analyzer().terms(&query.terms);
-        // Before the dictionary is asked: words cost time, not only terms.
+        // Counted before the dictionary lookup: words cost time, too, not only terms.
         self.spend(words.len())?;
         let groups: Vec<Vec<(String, f32)>> = if query.fuzziness == Fuzziness::Exact {
             once(words.into_iter().map(|(_, word)| word))
@@ -83,7 +83,7 @@ impl Planner<'_> {
         let any = |group: Vec<(String, f32)>| Tree::any(group.into_iter().map(term).collect());
         Ok(match query.operator {
             Operator::Or => {
-                // A term that two words stand for is asked for once.
+                // A term that two words produce is searched once.
                 let mut terms: HashMap<String, usize> = HashMap::new();
                 let mut merged: Vec<(String, f32)> = Vec::new();
                 for (text, weight) in groups.into_iter().flatten() {
@@ -133,7 +133,7 @@ impl Planner<'_> {
         if terms.is_empty() {
             return Ok(Tree::Nothing);
         }
-        Ok(Tree::Combined(Combined {
+        Ok(Tree::Bm25f(Bm25f {
             columns,
             terms,
             all: query.operator == Operator::And,
@@ -203,7 +203,7 @@ impl Planner<'_> {
     }
 }
 
-/// Each word once, in the order of the first, and how often it is there.
+/// Distinct words, in the order of their first use, with their frequency.
 fn once(words: impl Iterator<Item = String>) -> Vec<(String, usize)> {
     let mut order: Vec<(String, usize)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();

@@ -1,11 +1,11 @@
-//! The shape that all plans have.
+//! The shape of all plans.
 
-use super::combined::Combined;
+use super::bm25f::Bm25f;
 
-/// Queries within queries, with `L` at the ends.
+/// Nested queries with `L` as leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree<L> {
-    /// Finds no row.
+    /// Matches no row.
     Nothing,
     Leaf(L),
     /// See [`Query::Boolean`](crate::query::Query::Boolean).
@@ -14,32 +14,32 @@ pub enum Tree<L> {
         should: Vec<Tree<L>>,
         must_not: Vec<Tree<L>>,
     },
-    /// Each row has the best score of any.
-    Best(Vec<Tree<L>>),
-    /// Rows of `positive`; those of `negative` lose `factor` times its score.
-    Demote {
+    /// Each row takes the best score of any query.
+    DisjunctionMax(Vec<Tree<L>>),
+    /// Rows of `positive`; a row that `negative` matches loses `factor` times the score of `negative`.
+    Boosting {
         positive: Box<Tree<L>>,
         negative: Box<Tree<L>>,
         factor: f32,
     },
-    /// Several columns as one text; only where columns are put together.
-    Combined(Combined),
+    /// Several columns as one text; only in a plan over several columns.
+    Bm25f(Bm25f),
 }
 
-/// What has no parts.
+/// A node without children.
 pub enum End<'a, L> {
     Leaf(&'a L),
-    Combined(&'a Combined),
+    Bm25f(&'a Bm25f),
 }
 
-/// What the index of one column is asked.
+/// A leaf: the query of one column's index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     Term {
         text: String,
         weight: f32,
     },
-    /// Terms at their places in the phrase.
+    /// Terms at their positions in the phrase.
     Phrase {
         terms: Vec<(usize, String)>,
         slop: u32,
@@ -47,8 +47,7 @@ pub enum Leaf {
     },
 }
 
-/// The constructors leave out what can't make a difference, so that a plan is no deeper than it has
-/// to be.
+/// The constructors drop nodes that do not change the result, so that a plan is no deeper than necessary.
 impl<L> Tree<L> {
     pub fn any(should: Vec<Self>) -> Self {
         Self::boolean(Vec::new(), should, Vec::new())
@@ -91,7 +90,7 @@ impl<L> Tree<L> {
         }
     }
 
-    pub fn best(queries: Vec<Self>) -> Self {
+    pub fn disjunction_max(queries: Vec<Self>) -> Self {
         let queries: Vec<Self> = queries
             .into_iter()
             .filter(|query| !query.is_nothing())
@@ -99,15 +98,15 @@ impl<L> Tree<L> {
         match queries.len() {
             0 => Self::Nothing,
             1 => only(queries),
-            _ => Self::Best(queries),
+            _ => Self::DisjunctionMax(queries),
         }
     }
 
-    pub fn demote(positive: Self, negative: Self, factor: f32) -> Self {
+    pub fn boosting(positive: Self, negative: Self, factor: f32) -> Self {
         if positive.is_nothing() || negative.is_nothing() || factor == 0.0 {
             return positive;
         }
-        Self::Demote {
+        Self::Boosting {
             positive: Box::new(positive),
             negative: Box::new(negative),
             factor,
@@ -118,28 +117,28 @@ impl<L> Tree<L> {
         matches!(self, Self::Nothing)
     }
 
-    fn demotes(&self) -> bool {
+    fn has_boosting(&self) -> bool {
         match self {
-            Self::Nothing | Self::Leaf(_) | Self::Combined(_) => false,
-            Self::Demote { .. } => true,
-            Self::Best(queries) => queries.iter().any(Self::demotes),
-            Self::Boolean { must, should, .. } => must.iter().chain(should).any(Self::demotes),
+            Self::Nothing | Self::Leaf(_) | Self::Bm25f(_) => false,
+            Self::Boosting { .. } => true,
+            Self::DisjunctionMax(queries) => queries.iter().any(Self::has_boosting),
+            Self::Boolean { must, should, .. } => must.iter().chain(should).any(Self::has_boosting),
         }
     }
 
-    /// Every end of the tree whose rows can be found, which those to be left out can't.
+    /// Every leaf that can match rows, without the leaves that exclude rows.
     pub fn found<'a>(&'a self, sink: &mut dyn FnMut(End<'a, L>)) {
         match self {
             Self::Nothing => {}
             Self::Leaf(leaf) => sink(End::Leaf(leaf)),
-            Self::Combined(combined) => sink(End::Combined(combined)),
+            Self::Bm25f(combined) => sink(End::Bm25f(combined)),
             Self::Boolean { must, should, .. } => {
                 for query in must.iter().chain(should) {
                     query.found(sink);
                 }
             }
-            Self::Best(queries) => queries.iter().for_each(|query| query.found(sink)),
-            Self::Demote { positive, .. } => positive.found(sink),
+            Self::DisjunctionMax(queries) => queries.iter().for_each(|query| query.found(sink)),
+            Self::Boosting { positive, .. } => positive.found(sink),
         }
     }
 }
@@ -148,18 +147,18 @@ fn only<L>(queries: Vec<Tree<L>>) -> Tree<L> {
     queries.into_iter().next().unwrap_or(Tree::Nothing)
 }
 
-/// A tree over ends that each belong to a column, with the largest subtrees of one column as its ends.
+/// Groups a tree over leaves of columns: the largest subtrees of one column become the new leaves.
 pub fn by_column<L>(tree: Tree<(usize, L)>) -> Tree<(usize, Tree<L>)> {
     match tree {
         Tree::Nothing => Tree::Nothing,
-        Tree::Combined(combined) => Tree::Combined(combined),
+        Tree::Bm25f(combined) => Tree::Bm25f(combined),
         Tree::Leaf((column, leaf)) => Tree::Leaf((column, Tree::Leaf(leaf))),
-        Tree::Best(queries) => {
+        Tree::DisjunctionMax(queries) => {
             let mut groups: Vec<Tree<(usize, Tree<L>)>> = Vec::new();
             for query in queries.into_iter().map(by_column) {
                 merge_best(&mut groups, query);
             }
-            Tree::best(groups)
+            Tree::disjunction_max(groups)
         }
         Tree::Boolean {
             must,
@@ -176,7 +175,7 @@ pub fn by_column<L>(tree: Tree<(usize, L)>) -> Tree<(usize, Tree<L>)> {
                 None => Tree::boolean(must, should, must_not),
             }
         }
-        Tree::Demote {
+        Tree::Boosting {
             positive,
             negative,
             factor,
@@ -187,31 +186,31 @@ pub fn by_column<L>(tree: Tree<(usize, L)>) -> Tree<(usize, Tree<L>)> {
                     let mut both = inner(vec![positive, negative]).into_iter();
                     let positive = both.next().unwrap_or(Tree::Nothing);
                     let negative = both.next().unwrap_or(Tree::Nothing);
-                    Tree::Leaf((column, Tree::demote(positive, negative, factor)))
+                    Tree::Leaf((column, Tree::boosting(positive, negative, factor)))
                 }
-                None => Tree::demote(positive, negative, factor),
+                None => Tree::boosting(positive, negative, factor),
             }
         }
     }
 }
 
-/// Puts a query to those of its column. What can score below zero stays by itself: tantivy takes
-/// nothing less for a best score.
+/// Adds a query to the group of its column. A query that can score below zero stays separate: tantivy takes nothing
+/// below zero as a best score.
 fn merge_best<L>(groups: &mut Vec<Tree<(usize, Tree<L>)>>, query: Tree<(usize, Tree<L>)>) {
     let Tree::Leaf((column, query)) = query else {
         groups.push(query);
         return;
     };
     let same = groups.iter_mut().find_map(|group| match group {
-        Tree::Leaf((other, group)) if *other == column && !group.demotes() => Some(group),
+        Tree::Leaf((other, group)) if *other == column && !group.has_boosting() => Some(group),
         _ => None,
     });
     match same {
-        Some(group) if !query.demotes() => match group {
-            Tree::Best(queries) => queries.push(query),
+        Some(group) if !query.has_boosting() => match group {
+            Tree::DisjunctionMax(queries) => queries.push(query),
             group => {
                 let first = std::mem::replace(group, Tree::Nothing);
-                *group = Tree::Best(vec![first, query]);
+                *group = Tree::DisjunctionMax(vec![first, query]);
             }
         },
         _ => groups.push(Tree::Leaf((column, query))),
@@ -255,9 +254,9 @@ mod tests {
         let nothing = || Tree::Nothing;
         assert_eq!(Tree::any(vec![nothing(), Tree::any(vec![one()])]), one());
         assert_eq!(Tree::all(vec![one(), nothing()]), nothing());
-        assert_eq!(Tree::best(vec![nothing(), one()]), one());
-        assert_eq!(Tree::demote(one(), nothing(), 1.0), one());
-        assert_eq!(Tree::demote(nothing(), one(), 1.0), nothing());
+        assert_eq!(Tree::disjunction_max(vec![nothing(), one()]), one());
+        assert_eq!(Tree::boosting(one(), nothing(), 1.0), one());
+        assert_eq!(Tree::boosting(nothing(), one(), 1.0), nothing());
         assert_eq!(
             Tree::boolean(vec![], vec![], vec![one()]),
             nothing(),
@@ -269,7 +268,7 @@ mod tests {
     fn one_column_is_one_end() {
         let tree = Tree::boolean(
             vec![leaf(1, 'a')],
-            vec![Tree::best(vec![leaf(1, 'b'), leaf(1, 'c')])],
+            vec![Tree::disjunction_max(vec![leaf(1, 'b'), leaf(1, 'c')])],
             vec![],
         );
         assert!(matches!(by_column(tree), Tree::Leaf((1, _))));
@@ -277,9 +276,12 @@ mod tests {
 
     #[test]
     fn the_best_of_two_columns_has_an_end_for_each() {
-        let tree = Tree::best(vec![leaf(0, 'a'), leaf(1, 'b'), leaf(0, 'c')]);
-        let expected = Tree::Best(vec![
-            Tree::Leaf((0, Tree::Best(vec![Tree::Leaf('a'), Tree::Leaf('c')]))),
+        let tree = Tree::disjunction_max(vec![leaf(0, 'a'), leaf(1, 'b'), leaf(0, 'c')]);
+        let expected = Tree::DisjunctionMax(vec![
+            Tree::Leaf((
+                0,
+                Tree::DisjunctionMax(vec![Tree::Leaf('a'), Tree::Leaf('c')]),
+            )),
             Tree::Leaf((1, Tree::Leaf('b'))),
         ]);
         assert_eq!(by_column(tree), expected);

@@ -1,4 +1,4 @@
-//! Making a segment.
+//! Builds a segment.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use super::{Segment, schema};
 use crate::analysis::{Analysis, Analyzer};
 use crate::error::{Error, Result};
 
-/// Takes rows and makes one segment of them, with a bounded amount of memory: what is collected is
-/// written out as a part whenever it has grown to `memory` bytes, and the parts are merged at the end.
+/// Builds one segment from rows with bounded memory: a part is written whenever it reaches `memory` bytes, and the
+/// parts are merged at the end.
 pub struct Builder {
     schema: Schema,
     tokenizers: TokenizerManager,
@@ -29,23 +29,23 @@ pub struct Builder {
     documents: u64,
 }
 
-/// A part that rows are being added to.
+/// The part that takes new rows.
 struct Part {
     writer: SingleSegmentIndexWriter,
-    /// Memory that it took before the first row.
+    /// Its memory use before the first row.
     empty: usize,
 }
 
-/// Where the files go.
+/// Where the files are written.
 enum Place {
-    /// Those of the first part into memory, all others into the directory.
+    /// The first part in memory, all others in the directory.
     Memory(RamDirectory, PathBuf),
     Disk(PathBuf),
 }
 
 /// A finished segment.
 pub struct Built {
-    /// Rows that have a text.
+    /// Rows with a text.
     pub documents: u64,
     files: Where,
 }
@@ -56,13 +56,13 @@ enum Where {
 }
 
 impl Builder {
-    /// A segment in memory, if `memory` bytes are enough for it; else in a local directory, which is made.
+    /// Builds a segment in memory if `memory` bytes are enough, else in a local directory, which it creates.
     pub fn in_memory(analysis: &Analysis, directory: &Path, memory: usize) -> Result<Self> {
         let place = Place::Memory(RamDirectory::create(), directory.to_path_buf());
         Self::new(analysis, place, memory)
     }
 
-    /// A segment in a local directory, which is made, with about `memory` bytes.
+    /// Builds a segment with about `memory` bytes in a local directory, which it creates.
     pub fn on_disk(analysis: &Analysis, directory: &Path, memory: usize) -> Result<Self> {
         Self::new(analysis, Place::Disk(directory.to_path_buf()), memory)
     }
@@ -84,8 +84,8 @@ impl Builder {
         })
     }
 
-    /// Adds a row: its texts are one text whose parts no phrase spans. A row without any is no
-    /// document, and `texts` is empty for it.
+    /// Adds a row. Its texts form one text; no phrase spans two of them. A row without texts is not a document; pass
+    /// empty `texts` for it.
     pub fn add<'a>(&mut self, row: u64, texts: impl IntoIterator<Item = &'a str>) -> Result<()> {
         let mut document = TantivyDocument::default();
         let mut empty = true;
@@ -112,7 +112,7 @@ impl Builder {
     }
 
     fn part(&self) -> Result<Part> {
-        /// tantivy makes its tables as large as a budget of this size suggests.
+        /// tantivy sizes its tables by this budget.
         const TABLES: usize = 15 << 20;
         let builder = IndexBuilder::new()
             .schema(self.schema.clone())
@@ -134,7 +134,7 @@ impl Builder {
         })
     }
 
-    /// Writes what is left and merges the parts. Without any document there is no segment.
+    /// Writes the last part and merges the parts. `None` without any document.
     pub fn finish(mut self) -> Result<Option<Built>> {
         if let Some(part) = self.current.take() {
             self.parts.push(part.writer.finalize()?);
@@ -165,7 +165,7 @@ impl Builder {
     }
 }
 
-/// A directory whose files are mapped, which is made.
+/// A memory-mapped directory, which this creates.
 pub(super) fn mapped(directory: &Path) -> Result<MmapDirectory> {
     std::fs::create_dir_all(directory)?;
     MmapDirectory::open(directory).map_err(|error| Error::Index(error.into()))
@@ -179,7 +179,7 @@ impl Built {
         }
     }
 
-    /// The files as they are to be kept.
+    /// The files to store.
     pub fn files(self) -> Result<Files> {
         match self.files {
             Where::Memory(files) => Ok(files),
@@ -192,8 +192,7 @@ impl Built {
     }
 }
 
-/// The files of an index, without what only a writer needs. tantivy's own view of them would lack
-/// their footers.
+/// The files of an index, without those that only a writer needs. tantivy's list of them lacks their footers.
 fn in_memory(directory: &RamDirectory, index: &Index) -> Result<Files> {
     let mut files = HashMap::new();
     let mut names = index.directory().list_managed_files();
@@ -202,7 +201,7 @@ fn in_memory(directory: &RamDirectory, index: &Index) -> Result<Files> {
         if is_hidden(&name) {
             continue;
         }
-        // Some parts of a segment are not written when there is nothing in them.
+        // tantivy does not write empty parts of a segment.
         if let Ok(slice) = directory.open_read(&name) {
             files.insert(name, slice.read_bytes()?);
         }

@@ -15,8 +15,7 @@ use tantivy::directory::{
 
 use crate::error::Result;
 
-/// Files by name, in memory or mapped into it. tantivy's own directories take locks in the form of
-/// files; here there is nothing to lock.
+/// Files by name, in memory or mapped. tantivy's directories create lock files; these need none.
 #[derive(Clone)]
 pub struct Files(Arc<HashMap<PathBuf, OwnedBytes>>);
 
@@ -57,7 +56,7 @@ impl Files {
             .filter_map(|(name, bytes)| Some((name.to_str()?, bytes.as_slice())))
     }
 
-    /// Their size, all together.
+    /// Total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.values().map(|bytes| bytes.len() as u64).sum()
     }
@@ -69,7 +68,7 @@ impl Files {
     }
 }
 
-/// Locks and lists that tantivy keeps for itself while it writes.
+/// Lock files and lists that only tantivy's writer needs.
 pub(super) fn is_hidden(name: &Path) -> bool {
     name.to_str().is_none_or(|name| name.starts_with('.'))
 }

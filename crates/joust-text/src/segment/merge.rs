@@ -1,4 +1,4 @@
-//! Making one segment of several, without the rows that nobody can see any more.
+//! Merges segments into one, without the rows that are no longer visible.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use super::build::{Built, mapped};
 use super::{Segment, schema};
 use crate::error::Result;
 
-/// Merges segments of one column into a local directory, which is made, each without the documents whose
-/// row `keep` refuses. Segments in the order of their row ids make one in that order. `None` when nothing
-/// is left. All must have been made with one analysis.
+/// Merges segments of one column into a local directory, which this creates. Drops documents for whose row `keep` is
+/// false. Segments in the order of row ids produce a segment in that order. `None` if no document is left. All segments
+/// must have the same analysis.
 pub fn merge(
     segments: &[(&Segment, &dyn Fn(u64) -> bool)],
     directory: &Path,

@@ -1,8 +1,7 @@
 //! An immutable index of some rows of one column.
 //!
-//! A segment is one tantivy segment with two fields: the text, of which only the terms are kept, and
-//! the row's id as a fast field. Its files lie flat in one directory, so that they can be copied by
-//! name.
+//! A segment is one tantivy segment with two fields: the text, of which only the terms are stored, and the row id as a
+//! fast field. Its files are in one flat directory, so that they can be copied by name.
 
 mod build;
 mod directory;
@@ -24,13 +23,13 @@ pub use merge::merge;
 
 use crate::error::Result;
 
-/// An open segment. Reading it takes no lock and writes nothing.
+/// An open segment. Reads take no lock and write nothing.
 pub struct Segment {
     searcher: Searcher,
     reader: SegmentReader,
     text: Field,
     rows: Arc<dyn ColumnValues<u64>>,
-    /// Every row has a greater id than the one before.
+    /// Whether row ids are strictly ascending.
     ascending: bool,
     lengths: FieldNormReader,
     with_position: bool,
@@ -81,12 +80,12 @@ impl Segment {
         }))
     }
 
-    /// Rows in the segment: those that had a text when it was made.
+    /// Documents in the segment: rows with a text when it was built.
     pub fn documents(&self) -> u32 {
         self.reader.max_doc()
     }
 
-    /// Bytes of its files.
+    /// Total size of its files in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -95,12 +94,12 @@ impl Segment {
         self.with_position
     }
 
-    /// The id of the row that is kept as a document.
+    /// The row id of a document.
     pub fn row(&self, document: u32) -> u64 {
         self.rows.get_val(document)
     }
 
-    /// The least and the greatest row id of a segment in the order of row ids.
+    /// The first and last row id of a segment with ascending row ids.
     pub(crate) fn ascending(&self) -> Option<(u64, u64)> {
         let last = self.documents().checked_sub(1)?;
         self.ascending.then(|| (self.row(0), self.row(last)))
@@ -118,12 +117,12 @@ impl Segment {
         self.text
     }
 
-    /// The length of a text, as precisely as one byte holds it.
+    /// The length of a text, with the precision of one byte.
     pub(crate) fn length(&self, document: u32) -> u32 {
         self.lengths.fieldnorm(document)
     }
 
-    /// The mean length that the segment's own bounds of scores were computed with.
+    /// The mean length from which the score bounds of the segment were computed.
     pub(crate) fn mean_length_of_bounds(&self) -> Result<f32> {
         let tokens = self.reader.inverted_index(self.text)?.total_num_tokens();
         Ok(tokens as f32 / self.documents() as f32)

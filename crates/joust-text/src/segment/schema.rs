@@ -8,7 +8,7 @@ use tantivy::store::Compressor;
 
 pub const TEXT: &str = "text";
 pub const ROW: &str = "row";
-/// The name under which an index finds its analyzer while it is built.
+/// The name under which the index builder looks up its analyzer.
 pub const ANALYZER: &str = "joust";
 
 pub fn schema(with_position: bool) -> Schema {
@@ -34,7 +34,7 @@ pub fn has_positions(schema: &Schema, text: Field) -> bool {
         .is_some_and(IndexRecordOption::has_positions)
 }
 
-/// No document is stored, so there is nothing to compress and no thread needed for it.
+/// No document is stored, so no compression and no thread for it is needed.
 pub fn settings() -> IndexSettings {
     IndexSettings {
         docstore_compression: Compressor::None,

@@ -112,7 +112,7 @@ fn evaluate(query: &Query, columns: &[Documents; 2], analyzer: &Analyzer) -> Sco
     match query {
         Query::Match(query) => of(&query.column).words(query, analyzer),
         Query::Phrase(query) => of(&query.column).phrase(&analyzer.terms(&query.terms)),
-        Query::Best(queries) => {
+        Query::DisjunctionMax(queries) => {
             let mut best = Scores::new();
             for (row, score) in all(queries).into_iter().flatten() {
                 let own = best.entry(row).or_insert(f64::MIN);
@@ -159,7 +159,7 @@ impl Documents {
         self.0.values().filter(has).count()
     }
 
-    fn rarity(&self, frequency: usize) -> f64 {
+    fn idf(&self, frequency: usize) -> f64 {
         let (n, total) = (frequency as f64, self.0.len() as f64);
         (1.0 + (total - n + 0.5) / (n + 0.5)).ln()
     }
@@ -177,12 +177,12 @@ impl Documents {
         2.2 * times / (times + 1.2 * (0.25 + 0.75 * Self::length(terms) / mean))
     }
 
-    fn term(&self, term: &str, rarity: f64) -> Scores {
+    fn term(&self, term: &str, idf: f64) -> Scores {
         let mut found = Scores::new();
         for (row, terms) in &self.0 {
             let times = terms.iter().filter(|(_, own)| own == term).count();
             if times > 0 {
-                found.insert(*row, rarity * self.saturated(times, terms));
+                found.insert(*row, idf * self.saturated(times, terms));
             }
         }
         found
@@ -205,11 +205,11 @@ impl Documents {
             near.sort();
             near.dedup();
             let most = near.iter().map(|term| self.frequency(term)).max();
-            let rarity = self.rarity(most.unwrap_or(0));
+            let idf = self.idf(most.unwrap_or(0));
             let mut found = Scores::new();
             for term in near {
                 let share = 1.0 / (distance(&word, term) as f64 + 1.0);
-                for (row, score) in self.term(term, rarity) {
+                for (row, score) in self.term(term, idf) {
                     *found.entry(row).or_default() += score * share * f64::from(query.boost);
                 }
             }
@@ -226,9 +226,9 @@ impl Documents {
     }
 
     fn phrase(&self, wanted: &[(usize, String)]) -> Scores {
-        let rarity: f64 = wanted
+        let idf: f64 = wanted
             .iter()
-            .map(|(_, term)| self.rarity(self.frequency(term)))
+            .map(|(_, term)| self.idf(self.frequency(term)))
             .sum();
         let Some((origin, _)) = wanted.first() else {
             return Scores::new();
@@ -244,7 +244,7 @@ impl Documents {
             };
             let times = terms.iter().filter(|(start, _)| stands(*start)).count();
             if times > 0 {
-                found.insert(*row, rarity * self.saturated(times, terms));
+                found.insert(*row, idf * self.saturated(times, terms));
             }
         }
         found

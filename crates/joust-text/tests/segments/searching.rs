@@ -122,7 +122,7 @@ fn words_that_stand_for_too_much_are_refused() {
     let view = view(&[segment(&analysis, &rows)], |_| true);
     let terms: Vec<String> = (0..3_000).map(|word| format!("x{word}")).collect();
     let many = words(&terms.join(" "), Operator::Or);
-    let fuzzy = Query::Best(
+    let fuzzy = Query::DisjunctionMax(
         (0..30)
             .map(|word| {
                 Query::Match(Match {

@@ -1,4 +1,4 @@
-//! What a column is computed from, as its field's metadata declares it.
+//! The declaration of a computed column in its field's metadata.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::schema::expression::Expression;
 use crate::schema::predicate;
 use crate::table::{COMPUTED, EXPRESSION, KIND, SQL, VIRTUAL, VIRTUAL_NAME};
 
-/// A column and how its values come about.
+/// A column and its computation.
 pub struct Binding {
-    /// The column alone, as the table has it.
+    /// The schema of only this column, as in the table.
     pub target: Schema,
     pub data_type: DataType,
     pub nullable: bool,
     /// SQL, as declared.
     pub expression: String,
-    /// What is read: the column itself and what its value and the condition read.
+    /// The columns to read: the column itself, and the inputs of its expression and of the condition.
     pub inputs: Schema,
     pub value: Arc<dyn PhysicalExpr>,
     pub condition: Option<Arc<dyn PhysicalExpr>>,
-    /// What both make of rows; `None` where that is next to nothing.
+    /// The size of the results of both; `None` if it is negligible.
     pub evaluation: Option<Evaluation>,
 }
 
@@ -40,8 +40,8 @@ impl Binding {
         planned(async move { Self::of(&dataset, &backfill) }).await
     }
 
-    /// Plans the expressions against a version of the table. A column that a function outside of the
-    /// engine computes is code 0.
+    /// Plans the expressions for a version of the table. A column that a function outside of the engine computes is
+    /// code 0.
     fn of(dataset: &Dataset, backfill: &Backfill) -> Result<Self> {
         let field = find(dataset, &backfill.column)?;
         let sql = declared(field)?;
@@ -91,7 +91,7 @@ impl Binding {
         self.target.fields.first().map_or("", |field| &field.name)
     }
 
-    /// Whether two bindings give the same values and write the same column.
+    /// Whether two bindings compute the same values for the same column.
     pub fn is_same(&self, other: &Self) -> bool {
         self.expression == other.expression
             && self.target.fields == other.target.fields
@@ -99,7 +99,7 @@ impl Binding {
     }
 }
 
-/// The column, wherever it is: only those of the top level can be computed.
+/// The column at a path: only top-level columns can be computed.
 pub fn find<'a>(dataset: &'a Dataset, path: &str) -> Result<&'a Field> {
     let fields = dataset
         .schema()
@@ -114,7 +114,7 @@ pub fn find<'a>(dataset: &'a Dataset, path: &str) -> Result<&'a Field> {
     }
 }
 
-/// Refuses a column that nothing is declared to compute.
+/// Rejects a column without a declared computation.
 pub fn check_computed(field: &Field) -> Result<()> {
     let is_declared = is_set(field, COMPUTED) && field.metadata.contains_key(KIND);
     if is_declared || is_set(field, VIRTUAL) {
@@ -164,7 +164,7 @@ fn not_computed(path: &str) -> Error {
     ))
 }
 
-/// The columns that are read, in the table's order.
+/// The columns to read, in the table's order.
 fn inputs(
     dataset: &Dataset,
     target: &Field,

@@ -13,7 +13,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use super::binding::Binding;
 use crate::error::{Error, Result};
 
-/// Failures that are kept of one run.
+/// The most failures that one run reports.
 const MOST_FAILURES: usize = 1_000;
 
 /// A row whose value could not be computed.
@@ -25,13 +25,13 @@ pub struct RowFailure {
     pub message: String,
 }
 
-/// What became of rows.
+/// Counts of the computed rows.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Rows that a value was computed for which they did not hold.
+    /// Rows with a computed value that differs from their previous one.
     pub assigned: u64,
     pub failed: u64,
-    /// Rows that hold something else now: those assigned, and those failed that held a value.
+    /// Rows whose value changed: those assigned, and failed ones that had a value.
     pub changed: u64,
     pub failures: Vec<RowFailure>,
 }
@@ -45,7 +45,7 @@ impl Tally {
         self.failures.extend(other.failures.into_iter().take(room));
     }
 
-    /// Counts what becomes of so many rows, some of which failed.
+    /// Counts this many rows, some of which failed.
     fn count(&mut self, changes: &dyn Fn(usize) -> bool, rows: usize, failed: &[usize]) {
         let changed = (0..rows).filter(|at| changes(*at)).count();
         let lost = failed.iter().filter(|at| changes(**at)).count();
@@ -65,19 +65,19 @@ impl Tally {
     }
 }
 
-/// Rows of a fragment as they are stored, deleted ones included.
+/// Stored rows of a fragment, including deleted ones.
 pub struct Rows<'a> {
     pub fragment: u64,
-    /// Position of the first one.
+    /// Position of the first row.
     pub offset: u64,
     /// The binding's inputs.
     pub batch: &'a RecordBatch,
-    /// Deleted rows are never computed: their values might not even be computable.
+    /// Deleted rows are not computed, because their computation could fail.
     pub live: &'a BooleanArray,
 }
 
 impl Binding {
-    /// The column's new values for all rows: computed where a row is meant, what it was elsewhere.
+    /// The new values of all rows of the column: computed for the selected rows, unchanged for others.
     pub fn fill(&self, rows: &Rows<'_>, tally: &mut Tally) -> Result<ArrayRef> {
         let old = rows
             .batch
@@ -137,8 +137,8 @@ impl Binding {
             .collect())
     }
 
-    /// The expression's values. Where it fails, it is evaluated on ever fewer rows, until the row that
-    /// it fails on is told apart and is null.
+    /// The values of the expression. If it fails, it is evaluated on smaller and smaller batches to isolate the failing
+    /// row, whose value becomes null.
     fn computed(
         &self,
         batch: &RecordBatch,
@@ -185,7 +185,7 @@ impl Binding {
     }
 }
 
-/// Whether a row's value is another one afterwards.
+/// Whether the value of a row changes.
 fn changes<'a>(before: &'a ArrayRef, after: &'a ArrayRef) -> Box<dyn Fn(usize) -> bool + 'a> {
     match make_comparator(before, after, SortOptions::default()) {
         Ok(compare) => Box::new(move |at| compare(at, at) != Ordering::Equal),

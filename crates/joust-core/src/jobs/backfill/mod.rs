@@ -1,8 +1,8 @@
-//! Backfill: gives the rows that a table has the values that a computed column declares.
+//! Backfill: fills the existing rows of a computed column.
 //!
-//! [`binding`] reads the declaration, [`evaluate`] computes values, [`stage`] writes one fragment's
-//! column to a file of its own, [`run`] does so for every fragment and commits all of them at once.
-//! Nobody sees a half filled column, and a run that is stopped leaves the table as it was.
+//! [`binding`] reads the declaration, [`evaluate`] computes values, [`stage`] writes the column of one fragment to its
+//! own file, and [`run`] does so for every fragment and commits all of them at once. A partially filled column is never
+//! visible, and a cancelled run leaves the table unchanged.
 
 mod binding;
 mod evaluate;
@@ -16,37 +16,37 @@ pub use evaluate::RowFailure;
 pub struct Backfill {
     /// Path of a computed column.
     pub column: String,
-    /// SQL; rows for which it is not true keep what they have.
+    /// SQL; rows for which it is not true keep their value.
     pub predicate: Option<String>,
-    /// Version whose rows are computed from; the newest when absent.
+    /// Version whose rows are the inputs; the newest when absent.
     pub read_version: Option<u64>,
-    /// Fragments that are computed at the same time.
+    /// Fragments that are computed concurrently.
     pub concurrency: Option<usize>,
-    /// Only the table's first so many fragments.
+    /// Only the first fragments of the table, up to this number.
     pub max_fragments: Option<usize>,
 }
 
-/// A backfill that could be done.
+/// A validated backfill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedBackfill {
     /// The column's name in the schema's spelling.
     pub column: String,
 }
 
-/// A backfill that is done.
+/// A finished backfill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backfilled {
-    /// Rows that were given a value which they did not hold before.
+    /// Rows with a computed value that differs from their previous one.
     pub rows_assigned: u64,
     /// Rows whose value could not be computed; they are null.
     pub rows_failed: u64,
-    /// Rows of the published version that were not looked at.
+    /// Rows of the published version that were not processed.
     pub rows_remaining: u64,
     pub source_version: u64,
-    /// The version that holds the values; `None` when there was nothing to write.
+    /// The version with the values; `None` if there was nothing to write.
     pub published_version: Option<u64>,
-    /// Fragments with rows that failed, and how many.
+    /// Fragments with failed rows, and the number of these.
     pub failed_fragments: Vec<(u64, u64)>,
-    /// Why rows failed, the first of them.
+    /// The first failures.
     pub failures: Vec<RowFailure>,
 }

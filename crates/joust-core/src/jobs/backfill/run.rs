@@ -1,4 +1,4 @@
-//! A whole backfill: stage every fragment, commit them together, again when others wrote meanwhile.
+//! A whole backfill: stages every fragment and commits all together; retries after conflicts with other writers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::error::{Code, Error, Result};
 use crate::table::{ReadOptions, Table};
-use crate::work::Work;
+use crate::work::WorkContext;
 
-/// Commits that may lose against other writers before the backfill gives up.
+/// Conflicts with other writers before the backfill fails.
 const ATTEMPTS: usize = 20;
-/// Fragments that are computed at the same time unless the request says otherwise, and at most.
+/// Default and largest number of fragments that are computed concurrently.
 const CONCURRENCY: usize = 2;
 const MOST_CONCURRENCY: usize = 16;
 
 impl Table {
-    /// Checks a backfill without computing anything: the column, what it is computed from, the
-    /// condition and the version. A column that a function computes passes: only its backfill fails.
+    /// Validates a backfill without computing anything: the column, its declaration, the condition and the version. A
+    /// column that a function computes is valid here; only its backfill fails.
     pub async fn plan_backfill(&self, backfill: &Backfill) -> Result<PlannedBackfill> {
         let newest = self.newest().await?;
         let field = find(&newest, &backfill.column)?;
@@ -45,9 +45,9 @@ impl Table {
         })
     }
 
-    /// Computes a column's values and publishes them in one version. Rows whose value can't be computed
-    /// are null and are told apart in the result. Dropping the future leaves the table as it was.
-    pub async fn backfill(&self, backfill: &Backfill, work: &Work) -> Result<Backfilled> {
+    /// Computes the values of a column and publishes them in one version. If the value of a row cannot be computed, it
+    /// becomes null and the result lists the row. Dropping the future leaves the table unchanged.
+    pub async fn backfill(&self, backfill: &Backfill, work: &WorkContext) -> Result<Backfilled> {
         let _memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
             .await;
@@ -69,7 +69,7 @@ impl Table {
                 backfill,
             };
             stage_all(&mut staging, &wanted, work).await?;
-            // From here on a version may refer to the files, whether or not anybody hears of it.
+            // From here on a version may reference the files, even if the outcome never arrives.
             staging.committing = true;
             work.set_committing(true);
             let published = publish(&newest, &staging);
@@ -91,7 +91,7 @@ impl Table {
         ))
     }
 
-    /// The version to read from, when it is not the newest.
+    /// The version to read from, if it is not the newest.
     async fn source(&self, backfill: &Backfill, newest: &Dataset) -> Result<Option<Arc<Dataset>>> {
         let Some(version) = backfill.read_version else {
             return Ok(None);
@@ -128,7 +128,7 @@ impl Table {
             .filter(|fragment| !ids.contains(&(fragment.id() as u64)))
             .map(live_rows)
             .sum();
-        // Files that say what the table holds already are not part of the version.
+        // The commit omits files that do not change any value.
         staging.retain(|_, staged| is_touched(&staged.tally));
         Backfilled {
             rows_assigned: tally.assigned,
@@ -142,17 +142,17 @@ impl Table {
     }
 }
 
-/// What a round of a backfill works on.
+/// The task of one round of a backfill.
 struct Wanted<'a> {
     newest: &'a Arc<Dataset>,
-    /// A version to read from, where it is not the newest.
+    /// A version to read from, if it is not the newest.
     source: Option<&'a Dataset>,
     binding: &'a Arc<Binding>,
     backfill: &'a Backfill,
 }
 
 impl Wanted<'_> {
-    /// The fragments to fill. Of an older version those that hold the same values still.
+    /// The fragments to fill. Of an older version, those that are unchanged since.
     fn fragments(&self) -> Vec<FileFragment> {
         let target = self.binding.target.field_ids();
         let mut ids = self.binding.inputs.field_ids();
@@ -172,8 +172,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Stages the fragments that are not staged yet, and drops what others have changed meanwhile.
-async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &Work) -> Result<()> {
+/// Stages the remaining fragments, and drops staged ones that other writers changed meanwhile.
+async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContext) -> Result<()> {
     let fragments = wanted.fragments();
     let ids = wanted.binding.inputs.field_ids();
     let bases: HashMap<u64, Basis> = fragments
@@ -199,7 +199,7 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &Work) -> R
     Ok(())
 }
 
-fn counter(fragments: &[FileFragment], work: Work) -> Arc<dyn Fn(u64) + Send + Sync> {
+fn counter(fragments: &[FileFragment], work: WorkContext) -> Arc<dyn Fn(u64) + Send + Sync> {
     let total = fragments
         .iter()
         .map(|fragment| fragment.fast_physical_rows().unwrap_or(0) as u64)
@@ -211,7 +211,7 @@ fn counter(fragments: &[FileFragment], work: Work) -> Arc<dyn Fn(u64) + Send + S
     })
 }
 
-/// Commits what is staged; `None` when that changes nothing.
+/// Commits the staged files; `None` if they change nothing.
 async fn publish(newest: &Arc<Dataset>, staging: &Staging) -> Result<Option<Dataset>> {
     let replacements: Vec<_> = staging
         .files

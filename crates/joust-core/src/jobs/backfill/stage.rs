@@ -1,4 +1,4 @@
-//! One fragment's column, written to a file that no version refers to yet.
+//! Writes the column of one fragment to a file that no version references yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use super::binding::Binding;
 use super::evaluate::{Rows, Tally};
 use crate::error::{Error, Result};
 
-/// Rows that are computed at once.
+/// Rows per batch.
 const BATCH: u32 = 4_096;
 /// Bytes that may be read ahead of the computation.
 const READ_AHEAD_BYTES: u64 = 32 << 20;
 
-/// What the values were computed from: another state of the fragment needs other values.
+/// The state of a fragment from which values were computed; another state needs other values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basis {
     physical_rows: Option<usize>,
-    /// Files that hold an input, or the column itself.
+    /// Files that contain an input, or the column itself.
     files: Vec<String>,
 }
 
 impl Basis {
-    /// As far as the fields with these ids go.
+    /// Only considers the fields with these ids.
     pub fn of(fragment: &Fragment, ids: &[i32]) -> Self {
         let is_read = |fields: &[i32]| fields.iter().any(|id| ids.contains(id));
         Self {
@@ -49,20 +49,20 @@ impl Basis {
     }
 }
 
-/// A fragment's column, ready to be committed.
+/// The staged column of a fragment.
 pub struct Staged {
     pub group: DataReplacementGroup,
     pub basis: Basis,
     pub tally: Tally,
 }
 
-/// Staged files, which are removed again unless they are committed.
+/// Staged files; dropping this removes them, unless they are committed.
 pub struct Staging {
     store: Arc<ObjectStore>,
     data: Path,
-    /// By fragment.
+    /// By fragment id.
     pub files: BTreeMap<u64, Staged>,
-    /// A version may refer to the files, so that they must stay.
+    /// A version may reference the files, so they must stay.
     pub committing: bool,
 }
 
@@ -97,7 +97,7 @@ impl Staging {
         self.data.clone().join(staged.group.1.path.as_str())
     }
 
-    /// In the background: nobody waits for it, and a file that stays goes with old versions.
+    /// In the background: version clean-up removes a file that remains.
     fn remove(&self, paths: Vec<Path>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -128,7 +128,7 @@ impl Drop for Staging {
     }
 }
 
-/// Computes a fragment's values and writes them; `on_rows` is told how many came through.
+/// Computes and writes the values of a fragment; calls `on_rows` with the number of processed rows.
 pub async fn stage(
     dataset: Arc<Dataset>,
     fragment: FileFragment,
@@ -184,7 +184,7 @@ pub async fn stage(
     let group = fragment
         .write_columns(values, &binding.target)
         .await
-        // What we put into the stream comes back through Lance's own errors.
+        // Lance wraps the errors that joust puts into the stream.
         .map_err(|error| match progress.lock().failure.take() {
             Some(own) => own,
             None => Error::from(error),

@@ -1,4 +1,4 @@
-//! Catch-up: indexes cover the rows that came after they were built.
+//! Index catch-up: adds rows to indexes that were written after their build. Lance calls this optimize indices.
 
 use std::sync::Arc;
 
@@ -12,22 +12,21 @@ use crate::table::{ReadOptions, Table};
 use crate::text;
 use crate::work::OnProgress;
 
-/// Rounds that may lose against other writers.
+/// Conflicts with other writers before it fails.
 const ATTEMPTS: usize = 5;
-/// Parts of an index that searches may have to visit; then they are made one.
+/// The most parts of an index that a search visits; with more they are merged.
 const MOST_SEGMENTS: u64 = 8;
 
-/// Indexes that were brought up to date.
+/// The result of an index catch-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaughtUp {
     pub indexes: Vec<String>,
-    /// `None` when there was nothing to do.
+    /// `None` if there was nothing to do.
     pub published_version: Option<u64>,
 }
 
 impl Table {
-    /// Adds the rows that they lack to all indexes, as parts of their own or, where there are many of
-    /// those, by merging them into one.
+    /// Adds missing rows to all indexes, as new parts, or merges the parts of an index if there are many.
     pub async fn catch_up(&self, on_progress: OnProgress) -> Result<CaughtUp> {
         let mut done = CaughtUp::default();
         let behind = self.list_indices(ReadOptions::default()).await?;

@@ -1,4 +1,4 @@
-//! Clean-up: versions that nobody asks for any more, and the files that only they name.
+//! Version clean-up: removes old versions that are not in use, and the files that only they reference.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use lance::dataset::cleanup::CleanupPolicy;
 use crate::error::{Error, Result};
 use crate::table::{Removal, RemovalGuard, Table, Version};
 
-/// What was removed.
+/// The removed versions and files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CleanedUp {
     pub versions: u64,
     pub bytes: u64,
-    /// Versions that are old enough and stay, because somebody reads them or makes something of them.
+    /// Versions that are old enough and stay, because a read, write, tag, branch, clone or restore uses them.
     pub in_use: u64,
 }
 
-/// A clean-up that knows what it would like to remove.
+/// A planned clean-up with its candidates.
 pub struct CleanUp {
     table: Table,
     removal: RemovalGuard,
@@ -27,16 +27,15 @@ pub struct CleanUp {
     versions: Vec<u64>,
 }
 
-/// Versions that another process removes, as far as nobody needs them here.
+/// The versions that this process allows another one to remove.
 pub struct GivenUp {
     kept: Vec<u64>,
     _removal: RemovalGuard,
 }
 
 impl Table {
-    /// Looks for the versions that others took the place of before `age` ago and that are older than version
-    /// `below`, where that is given. The newest is none of them, and neither are those that a tag or a branch
-    /// names.
+    /// Selects versions that were replaced longer than `age` ago and that are older than version `below`, if set. The
+    /// newest version is never selected, and neither are those that a tag or a branch references.
     pub async fn plan_clean_up(&self, age: Duration, below: Option<u64>) -> Result<CleanUp> {
         let before = TimeDelta::from_std(age)
             .ok()
@@ -44,8 +43,7 @@ impl Table {
             .ok_or_else(|| Error::invalid("versions can't be kept for so long"))?;
         let removal = self.begin_removal(Removal::Decided);
         let versions = self.list_versions().await?;
-        // Lance asks when a version was committed. One that was the newest for a year has not been old for
-        // longer than its successor has been there.
+        // Lance uses the commit time of a version. But a version is old only since its successor exists.
         let current = newest_at(&versions, before.timestamp_millis());
         let below = below.map_or(current, |below| below.min(current));
         let named = self.named_versions().await?;
@@ -60,14 +58,14 @@ impl Table {
         })
     }
 
-    /// Removes what [`plan_clean_up`](Self::plan_clean_up) finds, where no other process is to be asked.
+    /// Removes the versions that [`plan_clean_up`](Self::plan_clean_up) selects, if no other process must be asked.
     pub async fn clean_up(&self, age: Duration, below: Option<u64>) -> Result<CleanedUp> {
         let clean_up = self.plan_clean_up(age, below).await?;
         clean_up.run(&HashSet::new()).await
     }
 
-    /// Lets another process remove these versions, but for those that somebody needs here. Until the answer is
-    /// dropped, who asks here for one of the others is told to come again (code 17).
+    /// Allows another process to remove these versions, except those in use here. Until the result is dropped, requests
+    /// for one of the others fail here with code 17 (retry).
     pub async fn give_up(&self, versions: &[u64]) -> GivenUp {
         let removal = self.begin_removal(Removal::Proposed);
         let free = match self.named_now().await {
@@ -75,7 +73,7 @@ impl Table {
                 let free = versions.iter().filter(|version| !named.contains(version));
                 removal.select_unread(free.copied())
             }
-            // Whoever can not look needs all of them.
+            // If the check fails, all of them count as in use.
             Err(_) => HashSet::new(),
         };
         let kept = versions.iter().filter(|version| !free.contains(version));
@@ -85,8 +83,8 @@ impl Table {
         }
     }
 
-    /// The versions that a tag or a branch names, and nothing open from earlier that would count as read: who
-    /// looks for names opens the newest version.
+    /// The versions that a tag or a branch references. The lookup opens the newest version; this closes earlier
+    /// datasets, which would count as in use.
     async fn named_now(&self) -> Result<HashSet<u64>> {
         self.tables().close_others(self.handle());
         self.named_versions().await
@@ -94,7 +92,7 @@ impl Table {
 }
 
 impl GivenUp {
-    /// Versions that have to stay.
+    /// Versions that must stay.
     pub fn kept(&self) -> &[u64] {
         &self.kept
     }
@@ -106,14 +104,14 @@ impl CleanUp {
         &self.versions
     }
 
-    /// Removes these versions and the files that only they name, but for those that are `kept` because other
-    /// processes need them, and for those that somebody needs here. Files that no version names are left for a
-    /// week, because a writer may be about to commit them.
+    /// Removes these versions and the files that only they reference. Keeps the versions in `kept`, which other
+    /// processes use, and those in use here. Keeps unreferenced files for a week, because a writer may still commit
+    /// them.
     ///
-    /// Who asks for one of the versions that go is told from then on that it is not there.
+    /// From now on a request for a removed version fails as for a missing one.
     pub async fn run(self, kept: &HashSet<u64>) -> Result<CleanedUp> {
-        // Again: others may have named some until they gave them up. Lance looks too, and would miss what is
-        // made after that.
+        // Read again, because other processes may have created references before they agreed. Lance reads references,
+        // too, but would miss later ones.
         let named = self.table.named_now().await?;
         let old = self.versions.iter().copied();
         let old = old.filter(|version| !named.contains(version));
@@ -129,7 +127,7 @@ impl CleanUp {
             ..CleanupPolicy::default()
         };
         let dataset = self.table.newest().await?;
-        // Others spare what was agreed on only as long as they take this server for alive.
+        // Other processes respect the agreement only as long as they consider this server alive.
         let removal = async { Ok(dataset.cleanup_with_policy(policy).await?) };
         let removed = self.table.tables().lease().during(removal).await?;
         Ok(CleanedUp {
@@ -140,7 +138,7 @@ impl CleanUp {
     }
 }
 
-/// The version that was the newest at a time, ms since the epoch; 0 when there was none yet.
+/// The version that was the newest at a time, ms since the epoch; 0 if there was none yet.
 fn newest_at(versions: &[Version], millis: i64) -> u64 {
     let then = versions.iter();
     let then = then.filter(|version| version.timestamp_millis <= millis);

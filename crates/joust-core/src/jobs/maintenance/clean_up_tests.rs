@@ -1,4 +1,4 @@
-//! Clean-up beside those who ask for old versions.
+//! Clean-up concurrent with requests for old versions.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -26,8 +26,8 @@ use crate::ipc::{UploadReader, sent};
 use crate::table::{CloneSource, ReadOptions};
 use crate::{Engine, EngineOptions};
 
-/// A table of three versions, of three rows each more than the one before, and the directory it is in.
-/// Its newest version has the tag `newest`.
+/// A table of three versions, each with three more rows than the previous one, and its directory. Its newest version
+/// has the tag `newest`.
 async fn table() -> (Table, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let location = format!("{}/t.lance", directory.path().display());
@@ -45,7 +45,7 @@ fn three() -> UploadReader {
     sent(Engine::new(EngineOptions::default()).memory(), &batch)
 }
 
-/// Has a clean-up wait once it knows the tags and branches, and before it looks at any version.
+/// Pauses a clean-up after it reads tags and branches, and before it reads any version.
 #[derive(Debug)]
 struct Waiting {
     commits: Arc<dyn CommitHandler>,
@@ -97,7 +97,7 @@ impl CommitHandler for Waiting {
     }
 }
 
-/// A clean-up of all old versions that has got that far.
+/// A clean-up of all old versions that is paused at that point.
 struct CleaningUp {
     job: JoinHandle<Result<CleanedUp>>,
     go: Arc<Semaphore>,
@@ -121,7 +121,7 @@ impl CleaningUp {
         Self { job, go }
     }
 
-    /// How many versions it removes, now that it may go on.
+    /// Resumes; returns the number of removed versions.
     async fn end(self) -> u64 {
         self.go.close();
         self.job.await.unwrap().unwrap().versions
@@ -183,7 +183,7 @@ async fn versions_that_stay_are_had_beside_a_clean_up() {
     table.create_tag("also", 1).await.unwrap();
     table.create_tag("last", 3).await.unwrap();
     table.create_branch("dev", Some(1)).await.unwrap();
-    // Its first name is not what keeps it.
+    // Another reference keeps it.
     table.delete_tag("kept").await.unwrap();
     let of_tag = CloneSource {
         version: None,
@@ -223,7 +223,7 @@ async fn a_version_that_is_read_is_not_removed() {
     table.delete_tag("newest").await.unwrap();
     let read = table.dataset(ReadOptions::at(2)).await.unwrap();
     table.create(three(), true).await.unwrap();
-    // Who writes against the second version has to find what others did after it.
+    // A writer to the second version must read the later commits.
     let clean_up = table.clean_up(Duration::ZERO, None).await.unwrap();
     assert_eq!((clean_up.versions, clean_up.in_use), (1, 2));
     assert_eq!(read.count_rows(Some("n >= 0".into())).await.unwrap(), 6);
@@ -253,14 +253,14 @@ async fn what_is_only_open_is_not_read() {
     assert_eq!(rows(&beside, ReadOptions::default()).await, 12);
 }
 
-/// What another process is told, which then removes the others.
+/// The versions that this process allows another one to remove.
 #[tokio::test]
 async fn what_is_needed_here_is_kept_from_another_process() {
     let (table, _directory) = table().await;
     let read = table.dataset(ReadOptions::at(2)).await.unwrap();
     let given_up = table.give_up(&[1, 2]).await;
     assert_eq!(given_up.kept(), [2]);
-    // It may stay, if others need it.
+    // It may stay if other processes use it.
     assert_eq!(
         code(table.create_tag("older", 1).await),
         Code::ServiceUnavailable
@@ -269,7 +269,7 @@ async fn what_is_needed_here_is_kept_from_another_process() {
     drop((read, given_up));
     table.create_tag("older", 1).await.unwrap();
 
-    // Made before the other process was asked, and after this one looked for tags.
+    // Created before the other process was asked, and after this one read the tags.
     let other = Engine::new(EngineOptions::default());
     let other = other.table(table.handle().location(), Default::default());
     table.delete_tag("older").await.unwrap();
@@ -308,7 +308,7 @@ async fn a_clean_up_that_was_stopped_keeps_nobody_from_a_version() {
     table.create_tag("old", 1).await.unwrap();
 }
 
-/// Another server's clean-up, which comes just before a tag's file is written.
+/// Another server's clean-up, just before a tag file is written.
 #[derive(Debug)]
 struct Removed(PathBuf);
 
@@ -353,7 +353,7 @@ async fn a_tag_whose_version_another_server_removes_is_not_there() {
         let version = format!("t.lance/_versions/{}.manifest", u64::MAX - 1);
         let version = directory.path().join(version);
         assert!(version.exists());
-        // Files of a plain path are written past the store.
+        // With a plain path, files are written without the object store.
         let place = format!("file-object-store://{}", table.handle().location());
         let opened = DatasetBuilder::from_uri(place);
         let opened = opened.with_store_params(ObjectStoreParams {

@@ -1,4 +1,4 @@
-//! Compaction: few large fragments in the place of many small ones, without rows that were deleted.
+//! Compaction: merges small fragments into large ones without deleted rows.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use lance_table::format::Fragment;
 
 use crate::error::{Code, Error, Result};
 use crate::table::{Table, live_rows};
-use crate::work::Work;
+use crate::work::WorkContext;
 
-/// Rounds that may lose against other writers before the compaction gives up.
+/// Conflicts with other writers before the compaction fails.
 const ATTEMPTS: usize = 5;
 const CONCURRENCY: usize = 1;
 const MOST_CONCURRENCY: usize = 16;
-/// Updates and deletes wait while so much is rewritten that has lost against them before.
+/// After a conflict, updates and deletes wait for a rewrite up to this size.
 const PRIORITY_BYTES: u64 = 64 << 20;
-/// Bytes that may be read ahead of a rewrite, at most: a quarter of a job's.
+/// The most bytes that a rewrite reads ahead: a quarter of the memory of a job.
 const READ_AHEAD_BYTES: usize = 256 << 20;
 
-/// How to compact; what is absent is Lance's default.
+/// Options of a compaction; absent ones take Lance's defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Compact {
-    /// Fragments with fewer rows are put together until they have about so many.
+    /// Fragments with fewer rows are merged up to about this size.
     pub target_rows_per_fragment: Option<usize>,
-    /// Fragments with at least so many rows stay as they are, unless too many of their rows are deleted.
-    /// Of the others all that are neighbours are put together, up to the target.
+    /// Fragments with at least this many rows stay unchanged, unless too many of their rows are deleted. All other
+    /// neighbouring fragments are merged, up to the target.
     pub below: Option<u64>,
-    /// Part of a fragment's rows (0 to 1) that must be deleted for it to be rewritten without them.
+    /// A fragment is rewritten if at least this part of its rows (0 to 1) is deleted.
     pub deletion_threshold: Option<f32>,
-    /// Groups of fragments that are rewritten at the same time.
+    /// Groups of fragments that are rewritten concurrently.
     pub concurrency: Option<usize>,
 }
 
-/// A compaction that is done.
+/// A finished compaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compacted {
     pub source_version: u64,
-    /// `None` when there was nothing to do.
+    /// `None` if there was nothing to do.
     pub published_version: Option<u64>,
     pub fragments_removed: u64,
     pub fragments_added: u64,
@@ -53,9 +53,9 @@ pub struct Compacted {
 }
 
 impl Table {
-    /// Compacts the table in one commit. Groups of fragments that others change meanwhile are left as
-    /// they are. Dropping the future leaves all as it was, unless the commit is under way.
-    pub async fn compact(&self, compact: &Compact, work: &Work) -> Result<Compacted> {
+    /// Compacts the table in one commit. Groups of fragments that other writers change meanwhile stay unchanged.
+    /// Dropping the future leaves everything unchanged, unless the commit is running.
+    pub async fn compact(&self, compact: &Compact, work: &WorkContext) -> Result<Compacted> {
         let table = self.begun().await?;
         let memory = self
             .memory_for_job(0, |stage| work.report(stage, 0, None))
@@ -82,7 +82,7 @@ impl Table {
                 });
             }
             let rewritten = rewrite(&source, &plan, compact.concurrency, work).await?;
-            // Nobody changes rows between the last look at the groups and their commit.
+            // Excludes changes of rows between the last check of the groups and their commit.
             let turn = match turn {
                 Some(turn) => turn,
                 None => changing.lock().await,
@@ -99,9 +99,9 @@ impl Table {
                     files_added: metrics.files_added as u64,
                 });
             }
-            // Where updates never pause they would undo the rewrite for ever.
+            // Otherwise continuous updates would invalidate every rewrite.
             has_priority = bytes(&plan).is_some_and(|bytes| bytes <= PRIORITY_BYTES);
-            // Smaller groups are rewritten sooner, and less is changed meanwhile.
+            // Smaller groups are rewritten sooner, with fewer conflicts.
             if let Some(below) = compact.below {
                 let below = usize::try_from(below).unwrap_or(usize::MAX);
                 options.target_rows_per_fragment = options.target_rows_per_fragment.min(below);
@@ -113,13 +113,12 @@ impl Table {
         ))
     }
 
-    /// Commits the groups that are still as they were read. `None`: there is none, or another process
-    /// was faster.
+    /// Commits the groups whose fragments are unchanged. `None` if there is none, or after a conflict.
     async fn commit_unchanged(
         &self,
         rewritten: Vec<RewriteResult>,
         plan: &CompactionPlan,
-        work: &Work,
+        work: &WorkContext,
     ) -> Result<Option<(u64, CompactionMetrics)>> {
         let (mut dataset, _version) = self.copy_of_newest().await?;
         let (unchanged, late): (Vec<_>, Vec<_>) = rewritten
@@ -129,7 +128,7 @@ impl Table {
             .into_iter()
             .flat_map(|group| group.new_fragments)
             .collect();
-        // What stays goes with old versions.
+        // Version clean-up removes a file that remains.
         let _ = self.remove_files(&late).await;
         if unchanged.is_empty() {
             return Ok(None);
@@ -151,7 +150,7 @@ async fn rewrite(
     source: &Dataset,
     plan: &CompactionPlan,
     concurrency: Option<usize>,
-    work: &Work,
+    work: &WorkContext,
 ) -> Result<Vec<RewriteResult>> {
     let total = plan.num_tasks() as u64;
     let done = AtomicU64::new(0);
@@ -171,7 +170,7 @@ async fn rewrite(
         .await
 }
 
-/// Whether the fragments that a group was made of hold the same rows in a version.
+/// Whether the source fragments of a group have the same rows in a version.
 fn is_unchanged(dataset: &Dataset, group: &RewriteResult) -> bool {
     let fragments = &dataset.manifest().fragments;
     let files = |fragment: &Fragment| -> Vec<String> {
@@ -190,7 +189,7 @@ fn is_unchanged(dataset: &Dataset, group: &RewriteResult) -> bool {
     })
 }
 
-/// The fragments that have enough rows, few of them deleted, and few overlays.
+/// The fragments with enough rows, few deleted ones, and few overlays.
 async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> Result<Vec<u32>> {
     let mut excluded = Vec::new();
     for fragment in source.get_fragments() {
@@ -209,7 +208,7 @@ async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> 
     Ok(excluded)
 }
 
-/// Bytes of the files that will be rewritten, when they are known.
+/// Bytes of the files to rewrite, if they are known.
 fn bytes(plan: &CompactionPlan) -> Option<u64> {
     let fragments = plan.compaction_tasks().flat_map(|own| own.task.fragments);
     fragments

@@ -1,8 +1,8 @@
-//! Texts that a native index holds and its rows do not.
+//! Detects texts in a native index that its rows no longer contain.
 //!
-//! With stable row ids a changed row keeps its id. Lance's index for texts (`INVERTED`) holds the row's words
-//! of before under that id, in the part that covered it; searches pass over them for as long as no part covers
-//! the row where it is now. A part that did, beside the one of before, would have it found by both.
+//! With stable row ids an updated row keeps its id. Lance's text index (`INVERTED`) still has the previous words of the
+//! row under that id, in the part that covered it. Searches ignore them as long as no part covers the new fragment of
+//! the row. If another part covered it, the row would match with both texts.
 
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
@@ -11,9 +11,9 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 
-/// Whether rows that an index does not cover were changed, so that it may hold what they said before: its
-/// parts have to become one, which Lance makes of the rows that each still covers. When a part was made does
-/// not tell whether a row was in it: one that was made of others has the oldest one's version.
+/// Whether uncovered rows were updated, so that the index may contain their previous texts. Its parts must then be
+/// merged; the merge only keeps the rows that each part still covers. The creation version of a part does not show
+/// whether a row was in it: a merged part has the version of its oldest source.
 pub async fn are_held(dataset: &Dataset, index: &str) -> Result<bool> {
     if !dataset.manifest().uses_stable_row_ids() {
         return Ok(false);

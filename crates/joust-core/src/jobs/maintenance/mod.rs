@@ -1,8 +1,8 @@
-//! What keeps a table fit to be read.
+//! Maintenance of a table.
 //!
-//! Small writes leave small fragments, deletes leave holes, new rows lie outside of the indexes, and
-//! every version keeps its files. [`upkeep`] tells what of it is due, [`compact`] and [`catch_up`]
-//! and [`clean_up`] do it; each is one commit at most that any other writer may precede.
+//! Small writes create small fragments, deletes leave deleted rows in files, new rows are missing from indexes, and
+//! every version keeps its files. [`upkeep`] reports what is due; [`compact`], [`catch_up`] and [`clean_up`] do it.
+//! Each makes at most one commit and yields to conflicting writers.
 
 mod catch_up;
 mod clean_up;

@@ -1,4 +1,4 @@
-//! What a table's next maintenance has to do.
+//! Determines the maintenance that is due.
 
 use std::collections::HashMap;
 
@@ -9,30 +9,29 @@ use crate::error::Result;
 use crate::table::{ReadOptions, Table, live_rows};
 use crate::text;
 
-/// Sizes of fragments, in rows, that are put together with their like, so that a row is not rewritten each
-/// time that a few are added. The last is below the size that compaction aims at: what has come to it is
-/// left in peace.
+/// Size classes of fragments, in rows. Only fragments of one class are merged, so that a row is not rewritten after
+/// every small insert. The last class is below the target size of compaction: fragments that reach it stay unchanged.
 const STEPS: [u64; 3] = [4 << 10, 64 << 10, 512 << 10];
-/// Fragments of one step that are worth putting together.
+/// The number of fragments of one class that triggers a merge.
 const MANY: usize = 16;
-/// Part of a table's rows that may be deleted before they are taken out, in percent.
+/// The percentage of deleted rows that triggers a compaction.
 const MOST_DELETED: u64 = 10;
-/// Rows outside of an index that are worth a commit while others are written.
+/// The number of rows without index that justifies a commit while others write.
 const WORTH_INDEXING: u64 = 256;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Upkeep {
-    /// Fragments with fewer rows are to be put together; `None`: the fragments are fine.
+    /// Merge fragments with fewer rows; `None` if no compaction is due.
     pub compact_below: Option<u64>,
-    /// Rows that at least one of the indexes does not cover yet.
+    /// Rows that at least one index does not cover yet.
     pub unindexed_rows: u64,
-    /// They are worth a commit also while more are written. Once a table is quiet, any are.
+    /// Whether they justify a commit during continuous writes. Once a table is idle, any number does.
     pub worth_indexing: bool,
 }
 
 impl Table {
-    /// What is due, from the manifest alone wherever that knows.
+    /// The maintenance that is due, from the manifest alone where it has the numbers.
     pub async fn upkeep(&self) -> Result<Upkeep> {
         let dataset = self.dataset(ReadOptions::default()).await?;
         let mut parts: Vec<(String, RoaringBitmap)> = Vec::new();
@@ -62,16 +61,16 @@ impl Table {
     }
 }
 
-/// What compaction looks at in a fragment.
+/// The properties of a fragment that compaction considers.
 struct Sized {
     id: u32,
-    /// Those that are not deleted.
+    /// Rows that are not deleted.
     rows: u64,
     /// For each part of an index whether it covers the fragment.
     covered: Vec<bool>,
 }
 
-/// Rows outside of the index that lacks the most.
+/// Rows that the index with the least coverage lacks.
 fn unindexed(parts: &[(String, RoaringBitmap)], fragments: &[Sized]) -> u64 {
     let mut indexes: HashMap<&str, RoaringBitmap> = HashMap::new();
     for (name, part) in parts
@@ -87,7 +86,7 @@ fn unindexed(parts: &[(String, RoaringBitmap)], fragments: &[Sized]) -> u64 {
     outside.max().unwrap_or(0)
 }
 
-/// The largest step that has enough fragments, or the last where too much is deleted.
+/// The largest class with enough fragments, or the last one if too many rows are deleted.
 fn compact_below(fragments: &[Sized], deleted: u64) -> Option<u64> {
     let live: u64 = fragments.iter().map(|one| one.rows).sum();
     if deleted * 100 > (live + deleted) * MOST_DELETED {
@@ -95,7 +94,7 @@ fn compact_below(fragments: &[Sized], deleted: u64) -> Option<u64> {
     }
     let below = [0].iter().chain(&STEPS).zip(&STEPS);
     let due = below.filter(|(from, to)| {
-        // Lance joins neighbours that the same parts of indexes cover: others stay as they are.
+        // Lance only merges neighbours that the same index parts cover.
         let runs = fragments.chunk_by(|one, next| {
             one.rows < **to && next.rows < **to && one.covered == next.covered
         });
@@ -112,7 +111,7 @@ fn compact_below(fragments: &[Sized], deleted: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Fragments of so many rows, which no index covers.
+    /// Fragments with these numbers of rows, which no index covers.
     fn of(rows: impl IntoIterator<Item = u64>) -> Vec<Sized> {
         let sized = |rows| Sized {
             id: 0,
@@ -141,7 +140,7 @@ mod tests {
         assert_eq!(compact_below(&of(and_two), 0), None);
         let and_enough = [alone, vec![10; 16]].concat();
         assert_eq!(compact_below(&of(and_enough), 0), Some(4 << 10));
-        // Each is covered by a part of its own.
+        // Each has its own index part.
         let mut parts = of([10; 16]);
         for (place, one) in parts.iter_mut().enumerate() {
             one.covered = (0..16).map(|part| part == place).collect();

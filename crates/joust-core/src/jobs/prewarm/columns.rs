@@ -1,4 +1,4 @@
-//! Columns, whole and decoded where they fit.
+//! Prewarms columns: decoded in memory where they fit.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::schema::columns::canonical_column;
 use crate::table::Table;
 
-/// Bytes that a value of a type without a fixed width is taken for when columns are put in order.
+/// Assumed width of values without a fixed width, to order columns by size.
 const USUAL_WIDTH: usize = 64;
 
 impl Table {
-    /// The canonical paths of columns. Code 12 for one that there is not.
+    /// The canonical paths of columns. Code 12 for a column that does not exist.
     pub async fn resolve_columns(&self, columns: &[String]) -> Result<Vec<String>> {
         let dataset = self.newest().await?;
         columns
@@ -26,8 +26,8 @@ impl Table {
             .collect()
     }
 
-    /// Loads columns (all when there are none). Those that can't be kept are read once: their metadata
-    /// stays in the engine's cache, and the pages of local files in the system's.
+    /// Loads columns (all if none are given). Columns that do not fit are read once: their metadata stays in the
+    /// engine's cache, and the pages of local files in the page cache.
     pub async fn prewarm_columns(&self, columns: &[String]) -> Result<()> {
         let columns = self.resolve_columns(columns).await?;
         let dataset = self.newest().await?;
@@ -49,7 +49,7 @@ impl Table {
         Ok(batches.try_for_each(|_| async { Ok(()) }).await?)
     }
 
-    /// Loads all columns that there is room for; their names.
+    /// Loads all columns that fit; returns their names.
     pub(super) async fn keep_columns(&self, dataset: &Arc<Dataset>) -> Result<Vec<String>> {
         let fields: Vec<&Field> = dataset.schema().fields.iter().collect();
         let kept = self.keep(dataset, &fields).await?;
@@ -57,7 +57,7 @@ impl Table {
         Ok(kept.map(|field| field.name.clone()).collect())
     }
 
-    /// The ids of those fields that are in memory then. Small ones first: more of them fit.
+    /// The ids of those fields that are in memory afterwards. Loads small ones first: more of them fit.
     async fn keep(&self, dataset: &Arc<Dataset>, fields: &[&Field]) -> Result<HashSet<i32>> {
         let rows = self.caches()?.rows();
         let mut kept = HashSet::new();
@@ -76,7 +76,7 @@ impl Table {
                 continue;
             };
             kept.insert(field.id);
-            // Rows are looked up by what has an index.
+            // Lookups use indexed columns.
             if indexed.contains(&field.id) {
                 rows.prepare_lookups(field, &column).await?;
             }

@@ -1,4 +1,4 @@
-//! Indexes, loaded as far as they fit.
+//! Prewarms indexes as far as they fit.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::table::Table;
 use crate::text;
 
 impl Table {
-    /// Loads an index into the caches. Code 6 when there is none.
+    /// Loads an index into the caches. Code 6 if it does not exist.
     pub async fn prewarm_index(&self, name: &str) -> Result<()> {
         let dataset = self.newest().await?;
         self.load_index(&dataset, name).await?;
         Ok(())
     }
 
-    /// False for an index of a kind that can't be loaded ahead.
+    /// False for an index kind that cannot be loaded in advance.
     pub(super) async fn load_index(&self, dataset: &Arc<Dataset>, name: &str) -> Result<bool> {
         let caches = self.caches()?;
         if text::prewarm(dataset, name, caches.text()).await? {
@@ -32,7 +32,7 @@ impl Table {
             Err(lance::Error::NotSupported { .. }) => return Ok(false),
             loaded => loaded?,
         }
-        // Searches keep it open beside Lance's parts of it.
+        // joust caches the opened index for searches, besides Lance's cached parts.
         let field = first.fields.first().filter(|_| caches.rows().is_on());
         if let Some(field) = field
             && let Ok(column) = dataset.schema().field_path(*field)

@@ -1,8 +1,8 @@
-//! Reads what queries need ahead of them, so that the first ones find it in memory.
+//! Prewarm: loads the data of queries in advance, so that the first ones find it in memory.
 //!
-//! What is loaded are the same things in the same places that queries leave behind: opened indexes and
-//! their parts ([`indexes`]), whole columns where there is room that no other column has ([`columns`]).
-//! [`rehearsal`] then asks what clients ask. Nothing is pinned: what others use more takes its place.
+//! It fills the same caches as queries do: opened indexes and their parts ([`indexes`]), and whole columns as far as
+//! there is free space ([`columns`]). [`rehearsal`] then runs typical queries. Nothing is pinned: entries that are used
+//! more replace it.
 
 mod columns;
 mod indexes;
@@ -19,23 +19,23 @@ use crate::error::Result;
 use crate::table::Table;
 use crate::text;
 
-/// What a table has ready.
+/// What a table has in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prewarmed {
     pub version: u64,
-    /// Names of indexes, in their order.
+    /// Names of indexes, sorted.
     pub indexes: Vec<String>,
     /// Names of the columns that are in memory, in the schema's order.
     pub columns: Vec<String>,
 }
 
 impl Table {
-    /// Makes ready what queries of the newest version need, as far as it fits into memory.
+    /// Loads the data for queries of the newest version, as far as it fits into memory.
     pub async fn prewarm(&self) -> Result<Prewarmed> {
         let dataset = self.newest().await?;
         let texts = text::names(&dataset, self.caches()?.text()).await?;
         let others = dataset.load_indices().await?;
-        // Lance keeps entries of its own among them.
+        // Lance lists internal entries among them.
         let others = others.iter().map(|index| index.name.as_str());
         let others = others.filter(|name| !name.starts_with("__"));
         let names: BTreeSet<&str> = texts

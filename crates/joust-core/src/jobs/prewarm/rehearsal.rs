@@ -1,7 +1,7 @@
-//! The first queries of a table, asked by nobody.
+//! Rehearsal: typical first queries of a table, without a client.
 //!
-//! They pay for what no cache holds: pages of the program itself, threads that start, what libraries make
-//! at their first use; and columns that are not kept have their files opened.
+//! They cover the cost that no cache avoids: page faults of the program, thread starts, and lazy initialization in
+//! libraries. They also open the files of columns that are not cached.
 
 use std::sync::Arc;
 
@@ -14,13 +14,12 @@ use crate::query::QueryOptions;
 use crate::schema::vector_column::vector_element;
 use crate::table::Table;
 
-/// Columns that are asked of each kind; more would teach nothing new.
+/// Columns per kind; more would have no additional effect.
 const COLUMNS: usize = 4;
 const ROWS: u64 = 10;
 
 impl Table {
-    /// What fails here fails for who asks in earnest, and is told then.
-    /// `texts`: columns that have a text index.
+    /// Failures are ignored: a client's query reports them. `texts`: columns with a text index.
     pub(super) async fn rehearse(&self, dataset: &Arc<Dataset>, texts: &[String]) {
         let vectors = dataset.schema().fields.iter().filter_map(|field| {
             let (_, dimension) = vector_element(&field.data_type())?;

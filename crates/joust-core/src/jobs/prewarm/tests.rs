@@ -1,4 +1,4 @@
-//! What prewarming promises: the first queries find in memory what they need. Counted, not timed.
+//! After prewarming, the first queries find their data in memory. The tests count requests to storage.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{Engine, EngineOptions, Table};
 const ROWS: i64 = 600;
 const DIMENSION: i32 = 8;
 
-/// A table with indexes of three kinds, written by an engine that is gone.
+/// A table with indexes of three kinds, written by another engine that is closed.
 struct Place {
     directory: tempfile::TempDir,
 }
@@ -37,7 +37,7 @@ impl Place {
         place
     }
 
-    /// The table as a process has it that has just started.
+    /// The table in a process that has just started.
     fn opened(&self, options: EngineOptions) -> Table {
         let location = format!("{}/t.lance", self.directory.path().display());
         Engine::new(options).table(&location, Default::default())
@@ -69,7 +69,7 @@ async fn answer(table: &Table, query: &Value) -> Vec<u8> {
     answer.first().await.unwrap()
 }
 
-/// Requests to storage that a query makes, of a table that is open.
+/// Storage requests of a query on an open table.
 async fn reads(table: &Table, query: &Value) -> u64 {
     let dataset = table.newest().await.unwrap();
     let store = dataset.object_store(None).await.unwrap();
@@ -128,7 +128,7 @@ async fn what_does_not_fit_is_left_and_answers_stay_right() {
 #[tokio::test]
 async fn a_column_that_came_in_unasked_leaves_to_one_that_is_asked_for() {
     let place = Place::new().await;
-    // Room for the numbers and the names, or for the vectors.
+    // Space for the numbers and the names, or for the vectors.
     let table = place.opened(EngineOptions {
         row_cache_bytes: Some(44_000),
         ..EngineOptions::default()

@@ -1,4 +1,4 @@
-//! Create a view: an empty table that knows its query.
+//! Create a view: an empty table with a query in its metadata.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::sql::session;
 use crate::table::Table;
 
 impl Table {
-    /// Creates a view without rows at this address; the version that this made. The query is planned to
-    /// its end, so that what it could never do is refused here. An existing table is code 5.
+    /// Creates a view without rows at this address; returns the version. The query is planned completely, so that an
+    /// invalid one is rejected here. An existing table is code 5.
     pub async fn create_view(&self, view: &NewView) -> Result<u64> {
         match self.newest().await {
             Ok(_) => {
@@ -40,7 +40,7 @@ impl Table {
         Ok(self.commit_new(staged).await?.version)
     }
 
-    /// What the view at this address is made of; code 19 when it is none.
+    /// The definition of the view at this address; code 19 if it is not a view.
     pub async fn view(&self) -> Result<ViewDefinition> {
         ViewDefinition::of(self.newest().await?.as_ref())
     }
@@ -57,7 +57,7 @@ fn definition(view: &NewView) -> ViewDefinition {
     }
 }
 
-/// Plans a view's query to its end: the view's fields.
+/// The fields of a view, from the complete plan of its query.
 async fn fields(
     sql: String,
     tables: Vec<(Vec<String>, Arc<Dataset>)>,

@@ -1,8 +1,8 @@
 //! Materialized views: tables whose rows are the result of a query over other tables.
 //!
-//! [`query`] plans its SQL, which is read and run as statements of clients are ([`crate::sql`]), [`schema`]
-//! says what its result is stored as, [`ViewDefinition`] keeps it in the view's own metadata, and [`create`]
-//! and [`refresh`] write the table.
+//! [`query`] plans the SQL, with the parser and executor of client statements ([`crate::sql`]). [`schema`] defines the
+//! stored types of the result. [`ViewDefinition`] stores the definition in the view's metadata. [`create`] and
+//! [`refresh`] write the table.
 
 mod create;
 mod query;
@@ -24,16 +24,15 @@ use crate::table::{ReadOptions, Tables};
 /// A view to create.
 pub struct NewView {
     pub sql: String,
-    /// What the query's table names stand for.
+    /// The tables of the names in the query.
     pub sources: Vec<Source>,
-    /// An Arrow IPC message or stream with the schema that the view is to have; the query's own
-    /// when absent.
+    /// An Arrow IPC message or stream with the schema of the view; the schema of the query when absent.
     pub schema: Option<Vec<u8>>,
 }
 
 /// A table that a view's query names.
 pub struct Source {
-    /// The name as the query has it, in parts.
+    /// The name in the query, in parts.
     pub name: Vec<String>,
     /// The table's identifier.
     pub table: Vec<String>,
@@ -44,7 +43,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The version to read, no older than now where it is the newest.
+    /// The version to read; if it is the newest, as of now.
     async fn open(&self, tables: &Tables) -> Result<Arc<Dataset>> {
         let options = ReadOptions {
             version: self.version,
@@ -61,9 +60,9 @@ impl Source {
 /// How to refresh a view.
 pub struct Refresh {
     pub sources: Vec<Source>,
-    /// Rows of a fragment of the view, at most.
+    /// The most rows of a fragment of the view.
     pub max_rows_per_fragment: Option<usize>,
-    /// Parts of the query that run at the same time.
+    /// Partitions of the query that run concurrently.
     pub concurrency: Option<usize>,
 }
 
@@ -72,6 +71,6 @@ pub struct Refresh {
 pub struct Refreshed {
     pub version: u64,
     pub rows_written: u64,
-    /// The version that was read of each source, in the order of the request.
+    /// The version of each source that was read, in the order of the request.
     pub source_versions: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! The query of a view, over the tables that it names.
+//! Plans the query of a view over its source tables.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use lance::Dataset;
 use crate::error::Result;
 use crate::sql::{ScanSize, SourceTable, Statement};
 
-/// The names of the tables that a query reads, each in parts, as the query has them.
+/// The names of the tables in a query, each in parts, as written.
 pub fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
     let tables = Statement::of_view(sql)?.tables()?;
     Ok(tables.into_iter().map(|table| table.name).collect())

@@ -1,8 +1,7 @@
-//! Refresh a view: its rows are replaced by what the query gives now, in one commit.
+//! Refresh a view: one commit replaces its rows by the current result of its query.
 //!
-//! The commit takes the old fragments out and puts the new ones in, which unlike an overwrite keeps
-//! the view's indexes. The versions that were read are recorded with the same commit, in the properties
-//! of its transaction.
+//! The commit removes the old fragments and adds the new ones. Unlike an overwrite, this keeps the view's indexes. The
+//! transaction properties of the same commit record the source versions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,21 +22,21 @@ use crate::ipc::BatchStream;
 use crate::planning::planned;
 use crate::sql::session;
 use crate::table::{Table, Watch};
-use crate::work::Work;
+use crate::work::WorkContext;
 
-/// Commits that may lose against other writers before the refresh gives up.
+/// Conflicts with other writers before the refresh fails.
 const ATTEMPTS: usize = 20;
-/// Parts of a query that run at the same time unless the request says otherwise, and at most. With one
-/// part nothing has to merge what several have sorted, which is the step that can't spill.
+/// Default and largest number of partitions of a query that run concurrently. With one partition there is no merge of
+/// sorted partitions, which cannot spill.
 const CONCURRENCY: usize = 1;
 const MOST_CONCURRENCY: usize = 32;
-/// Property of the commit's transaction that says which versions were read.
+/// Property of the commit's transaction with the source versions.
 const SOURCES: &str = "joust.view.sources";
 
 impl Table {
-    /// Runs the view's query and publishes its result. Dropping the future leaves the view as it was,
-    /// unless the commit is under way.
-    pub async fn refresh_view(&self, refresh: &Refresh, work: &Work) -> Result<Refreshed> {
+    /// Runs the view's query and publishes its result. Dropping the future leaves the view unchanged, unless the commit
+    /// is running.
+    pub async fn refresh_view(&self, refresh: &Refresh, work: &WorkContext) -> Result<Refreshed> {
         let table = self.begun().await?;
         let view = table.newest().await?;
         let definition = ViewDefinition::of(&view)?;
@@ -79,7 +78,7 @@ impl Table {
         })
     }
 
-    /// Puts `fragments` in the place of all there are.
+    /// Replaces all fragments by `fragments`.
     async fn replace_fragments(
         &self,
         fragments: Vec<Fragment>,
@@ -123,7 +122,7 @@ impl Table {
     }
 }
 
-/// The plan of a view's query, whose columns have to be the view's.
+/// The plan of a view's query; its columns must be those of the view.
 async fn plan(
     context: &SessionContext,
     sql: &str,
@@ -135,12 +134,12 @@ async fn plan(
     plan.create_physical_plan().await.map_err(Error::of_input)
 }
 
-/// Writes rows to files that no version refers to yet; the fragments, and how many rows they hold.
+/// Writes rows to files that no version references yet; returns the fragments and the number of rows.
 async fn write(
     view: &Arc<Dataset>,
     rows: BatchStream,
     max_rows_per_fragment: Option<usize>,
-    work: Work,
+    work: WorkContext,
 ) -> Result<(Vec<Fragment>, u64)> {
     let mut params = WriteParams {
         mode: WriteMode::Append,
@@ -174,7 +173,7 @@ async fn write(
     }
 }
 
-/// A source may have lost a column that `*` stood for, or have a new one.
+/// A source may have lost a column that `*` included, or have a new one.
 fn check_columns(result: &Schema, view: &Schema) -> Result<()> {
     let names = |schema: &Schema| -> Vec<String> {
         let fields = schema.fields().iter();

@@ -1,4 +1,4 @@
-//! What a view's rows are stored as.
+//! The stored schema of a view.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::error::{Code, Error, Result};
 use crate::ipc::schema_of;
 use crate::names::{check_column, short};
 
-/// Metadata of a source's field that is part of its type; the rest speaks of the source.
+/// Metadata of a source's field that is part of its type; other metadata describes the source.
 const TYPE_METADATA: &str = "ARROW:extension:";
 
-/// The fields of a view whose query gives `result`. With a `declared` schema the names have to be the
-/// same, and the view has the declared types.
+/// The fields of a view whose query returns `result`. With a `declared` schema the names must be the same, and the view
+/// has the declared types.
 pub fn stored(result: &Schema, declared: Option<&[u8]>) -> Result<Schema> {
     let mut seen = HashSet::new();
     for field in result.fields() {
@@ -64,7 +64,7 @@ fn stored_field(field: &Field) -> Result<Field> {
     Ok(Field::new(field.name(), data_type, true).with_metadata(metadata))
 }
 
-/// Views of strings are a form in memory only.
+/// String views only exist in memory.
 fn stored_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8View => DataType::Utf8,
@@ -127,7 +127,7 @@ fn read(bytes: &[u8]) -> Result<Schema> {
         .ok_or_else(|| Error::invalid("`output_schema` is not an Arrow IPC schema in base64"))
 }
 
-/// The rows of a query as the view stores them.
+/// Casts the rows of a query to the view's stored types.
 pub fn conform(rows: SendableRecordBatchStream, schema: SchemaRef) -> SendableRecordBatchStream {
     let target = schema.clone();
     let rows = rows.map(move |batch| {

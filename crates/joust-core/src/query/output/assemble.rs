@@ -1,4 +1,4 @@
-//! Puts the columns of an answer together.
+//! Assembles the columns of a result.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::text::as_returned;
 
 impl Output {
-    /// The rows of some hits, given what was taken of them from the table.
+    /// The rows of some hits, from the columns that were read from the table.
     pub(super) fn assemble(&self, taken: &[ArrayRef], hits: &[Ranked]) -> Result<RecordBatch> {
         let mut fields = Vec::with_capacity(self.columns.len());
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
@@ -41,7 +41,7 @@ impl Output {
         )?)
     }
 
-    /// A column of the table keeps what its schema says about it.
+    /// The field of an output column; table columns keep their schema metadata.
     fn field(&self, name: &str, source: &Source, data_type: &DataType) -> Field {
         let own = match source {
             Source::Taken(index) => self.dataset.schema().field(&self.taken[*index].1),
@@ -49,7 +49,7 @@ impl Output {
         };
         match own {
             Some(own) => {
-                // Of a blob Lance returns where it lies: that is not the type that the schema names.
+                // For a blob, Lance returns its location, whose type differs from the schema.
                 let own = BlobHandling::default().unload_if_needed(own.clone());
                 as_returned(Field::from(&own))
                     .with_name(name)

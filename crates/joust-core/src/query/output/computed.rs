@@ -1,4 +1,4 @@
-//! Expressions over a text's score, which the table does not know.
+//! Expressions over a text score, which is not a column of the table.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use lance_datafusion::planner::Planner;
 use super::SCORE;
 use crate::error::{Error, Result};
 
-/// An expression over the score and columns of the table, by their names in it.
+/// An expression over the score and table columns, by their names in it.
 pub struct Computed {
     expression: Arc<dyn PhysicalExpr>,
     inputs: Vec<(Field, usize)>,
 }
 
 impl Computed {
-    /// `take` takes a column from the table and tells its place among those that are.
+    /// `take` requests a table column and returns its position among the read columns.
     pub fn new(
         dataset: &Dataset,
         sql: &str,

@@ -1,4 +1,4 @@
-//! The columns that a query returns of each matching row.
+//! The columns that a query returns for each matching row.
 
 mod assemble;
 mod computed;
@@ -22,25 +22,25 @@ pub use ranked::Ranked;
 pub const SCORE: &str = "_score";
 pub const DISTANCE: &str = "_distance";
 const RELEVANCE: &str = "_relevance_score";
-/// The number of the query vector that a row is a neighbor of, when there are several vectors.
+/// The number of the query vector that matched a row, if there are several vectors.
 pub const QUERY_INDEX: &str = "query_index";
 const ROW_ID: &str = "_rowid";
-/// The column of passages.
+/// The column of highlighted passages.
 const HIGHLIGHTS: &str = "_highlights";
 
-/// What a search adds to the columns of a table when it is not asked for them.
+/// Columns that a search returns in addition, unless the query selects columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
-    /// Comes before all columns.
+    /// The first column.
     Query,
     Distance,
     Score,
     Relevance,
 }
 
-/// Where an output column comes from.
+/// The source of an output column.
 enum Source {
-    /// The n-th column that is taken from the table.
+    /// The n-th column read from the table.
     Taken(usize),
     Own(Own),
     RowId,
@@ -48,26 +48,26 @@ enum Source {
     Highlights,
 }
 
-/// What is returned of each row.
+/// The output columns of each row.
 pub struct Output {
     dataset: Arc<Dataset>,
-    /// What is taken from the table: names of this module's own and SQL.
+    /// Columns read from the table: internal names and SQL.
     taken: Vec<(String, String)>,
     columns: Vec<(String, Source)>,
-    /// Taken columns that the rows are sorted by.
+    /// Read columns by which the rows are sorted.
     order: Vec<(usize, SortOptions)>,
     highlights: Vec<Highlighted>,
     style: Style,
 }
 
-/// A column whose passages are returned.
+/// A column with highlighted passages.
 struct Highlighted {
     column: TextColumn,
     highlighter: Highlighter,
     taken: usize,
 }
 
-/// A key to sort by.
+/// A sort key.
 pub struct Key {
     pub column: String,
     pub options: SortOptions,
@@ -83,7 +83,7 @@ impl Own {
         }
     }
 
-    /// What a name stands for as a column of each row.
+    /// The search result that a name refers to.
     fn of_row(name: &str) -> Option<Self> {
         [Self::Distance, Self::Score, Self::Relevance]
             .into_iter()
@@ -92,7 +92,7 @@ impl Own {
 }
 
 impl Output {
-    /// `expressions`: names and SQL, or all columns. `own`: columns that are returned in any case.
+    /// `expressions`: names and SQL, or all columns. `own`: columns that are always returned.
     pub fn new(
         dataset: Arc<Dataset>,
         expressions: Option<Vec<(String, String)>>,
@@ -138,8 +138,7 @@ impl Output {
         self.columns.iter().any(|(own, _)| own == name)
     }
 
-    /// `own`: what the search knows of a row. A table may have columns of these names too: they hide
-    /// behind what the search knows, and no other search hides them.
+    /// `own`: the search results of a row. They hide table columns of the same names; other searches do not.
     fn add(&mut self, name: String, sql: String, own: &[Own]) -> Result<()> {
         let is_column = self.dataset.schema().field(&sql).is_some();
         let source = match Own::of_row(&sql) {
@@ -155,7 +154,7 @@ impl Output {
         Ok(())
     }
 
-    /// Takes a column or an expression from the table, once.
+    /// Reads a column or an expression from the table, once.
     fn take(&mut self, sql: String) -> usize {
         if let Some(index) = self.taken.iter().position(|(_, known)| *known == sql) {
             return index;
@@ -174,7 +173,7 @@ impl Output {
         Ok(())
     }
 
-    /// Adds the column of passages.
+    /// Adds the column of highlighted passages.
     pub fn highlight(&mut self, columns: Vec<(TextColumn, Highlighter)>, style: Style) {
         self.style = style;
         for (column, highlighter) in columns {
@@ -197,12 +196,12 @@ impl Output {
         &self.dataset
     }
 
-    /// What is taken from the table, as SQL.
+    /// The expressions that are read from the table, as SQL.
     pub fn taken(&self) -> impl Iterator<Item = &str> {
         self.taken.iter().map(|(_, sql)| sql.as_str())
     }
 
-    /// What the rows are sorted by, as plans show it.
+    /// The sort order in the notation of plans.
     pub fn order(&self) -> String {
         let keys = self.order.iter().map(|(taken, options)| {
             let direction = if options.descending { "DESC" } else { "ASC" };
@@ -212,7 +211,7 @@ impl Output {
         keys.collect::<Vec<_>>().join(", ")
     }
 
-    /// What is returned, as plans show it; verbose tells the types of the table's columns too.
+    /// The output in the notation of plans; verbose includes the types of the table's columns.
     pub fn describe(&self, verbose: bool) -> String {
         let columns = self.columns.iter().map(|(name, source)| match source {
             Source::Taken(index) if verbose => {
@@ -235,7 +234,7 @@ impl Output {
         self.assemble(&taken, hits)
     }
 
-    /// The rows of all hits in the wanted order, from `offset` on and at most `limit`.
+    /// The rows of all hits, sorted, from `offset` on and at most `limit`.
     pub async fn sorted(
         &self,
         hits: &[Ranked],

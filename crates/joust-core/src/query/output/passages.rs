@@ -1,4 +1,4 @@
-//! The column of passages that a text query found.
+//! The column of highlighted passages of a text query.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! No text keeps the parser busy.
+//! No text makes the parser take long.
 
 use proptest::prelude::*;
 
 use super::whole;
 
-/// What begins a form, a bracket or an operand, so that the parser has to go on.
+/// The start of a form, a bracket or an operand, after which the parser has to continue.
 const OPENERS: &[&str] = &[
     "(",
     "[",
@@ -86,7 +86,7 @@ const OPENERS: &[&str] = &[
     "x -> ",
 ];
 
-/// A text with what closes its brackets, without which the parser would not see it.
+/// A text with its closing brackets, without which the parser would not run.
 fn closed(text: &str) -> String {
     let mut closers = Vec::new();
     for letter in text.chars() {
@@ -106,7 +106,7 @@ fn is_quick(text: &str) {
     let began = std::time::Instant::now();
     let _ = whole(text);
     let took = began.elapsed();
-    // Unoptimised, and beside other tests. What doubles with each level takes years.
+    // Unoptimized, and beside other tests. Exponential work would take years.
     assert!(took.as_millis() < 2_000, "{text}: {took:?}");
 }
 

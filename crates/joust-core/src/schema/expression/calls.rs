@@ -1,4 +1,4 @@
-//! Calls of functions: which may be called, with what, and how large their results may be.
+//! Calls of functions: the allowed functions and arguments, and the size of their results.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArgumentClause, FunctionArguments, WindowType,
@@ -12,15 +12,15 @@ use super::{json, types};
 use crate::error::{Error, Result};
 use crate::names::short;
 
-/// Bytes that one letter of a date's format stands for.
+/// Bytes of output for one letter of a date format.
 const FORMATTED: u64 = 16;
-/// Bytes of both texts that `levenshtein` compares letter by letter, where one is a column.
+/// Bytes of both texts that `levenshtein` compares by letters, if one is a column.
 const MAX_COMPARED: u64 = 256;
 /// Bytes of lists of which one is searched for each value of the other.
 const MAX_SEARCHED: u64 = 16 << 10;
-/// Functions that become `IN` where their list is written out.
+/// Functions that become `IN` if their list is a literal.
 const LOOKUPS: &[&str] = &["array_has", "array_contains", "list_has", "list_contains"];
-/// One value of many rows counts as so many times its row.
+/// One value of many rows counts as this many times its row.
 const COLLECTED: u64 = 8;
 
 impl Walk {
@@ -32,7 +32,7 @@ impl Walk {
         let Some(ident) = name else {
             return Err(unknown("a function with a path"));
         };
-        // Unquoted names of functions have no case.
+        // Unquoted function names are case-insensitive.
         let name = match ident.quote_style {
             Some(_) => ident.value.clone(),
             None => ident.value.to_ascii_lowercase(),
@@ -74,7 +74,7 @@ impl Walk {
         for argument in &arguments {
             sizes.push(self.expr(argument, depth, false)?);
         }
-        // DataFusion looks a list that is written out up instead of expanding it.
+        // DataFusion converts a literal list to a lookup instead of expanding it.
         let is_lookup = LOOKUPS.contains(&name.as_str());
         self.expand(sizes.iter().skip(usize::from(is_lookup)));
         self.result(
@@ -86,7 +86,7 @@ impl Walk {
         )
     }
 
-    /// What stands around the arguments of an aggregate.
+    /// The clauses around the arguments of an aggregate.
     fn surroundings(&mut self, function: &Function, depth: usize) -> Result<()> {
         let is_plain = function.filter.is_none()
             && function.over.is_none()
@@ -209,7 +209,7 @@ impl Walk {
             Sized::RegexpReplace => {
                 check_pattern(size(1))?;
                 let to = constant(2)?;
-                // Each stands for a part of the text.
+                // Each inserts a part of the text.
                 let references = own(2).map_or(to, |to| to.matches(['\\', '$']).count() as u64);
                 let is_once = own(3).is_none_or(|flags| !flags.contains('g')) && sizes.len() < 5;
                 let once = value.times(1 + references).plus(size(2));
@@ -267,7 +267,7 @@ impl Walk {
     }
 }
 
-/// A count that is written out.
+/// A literal count.
 fn written(name: &str, argument: Option<&&Expr>) -> Result<u64> {
     argument
         .and_then(|argument| count(argument))

@@ -1,27 +1,27 @@
-//! The functions that clients may call, and how large their results may be.
+//! The functions that clients may call, and the size of their results.
 //!
-//! A function that is not listed is refused. Those that are left out on purpose: `range` and
-//! `generate_series`, whose length is a number; `array_transform`, `array_filter` and `array_any_match`,
-//! whose lambda may put the whole list into each of its items.
+//! A function that is not listed is rejected. Deliberately omitted: `range` and `generate_series`, whose length is a
+//! number; `array_transform`, `array_filter` and `array_any_match`, whose lambda may put the whole list into each of
+//! its items.
 
-/// How large a result is beside the arguments.
+/// The size of a result relative to the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Makes {
     /// A number, a date, a boolean, a checksum.
     Small,
-    /// So many times its largest argument at most.
+    /// At most this many times its largest argument.
     Part(u64),
     /// All arguments together.
     All,
-    /// What [`size`](super::size) computes.
+    /// Computed by [`size`](super::size).
     Sized(Sized),
     /// A number, from the n-th argument on a path into JSON.
     Path,
     /// A part of JSON, as text or JSON.
     JsonPart,
-    /// A number, of time that is the product of both lengths.
+    /// A number; its time is the product of both lengths.
     Quadratic,
-    /// A boolean, of time that is the product of the lengths of two lists.
+    /// A boolean; its time is the product of the lengths of two lists.
     Overlap,
     /// One value of all rows.
     Collected,
@@ -53,7 +53,7 @@ pub enum Sized {
     ArrowCast,
 }
 
-/// Where a call stands.
+/// The context of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Over one table's rows, planned by Lance.
@@ -83,7 +83,7 @@ const SMALL: &[&str] = &[
     "st_distance", "st_intersects", "st_length", "st_overlaps", "st_touches", "st_within",
 ];
 
-/// Their value is another at each call, or at each query.
+/// Functions with a different value for each call or each query.
 #[rustfmt::skip]
 const VOLATILE: &[&str] = &[
     "current_date", "current_time", "current_timestamp", "now", "rand", "random", "today", "uuid",
@@ -135,20 +135,20 @@ const AGGREGATE_PARTS: &[&str] = &[
     "unnest",
 ];
 
-/// What is known of a function, by its name in lower case.
+/// The properties of a function, by its name in lower case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     pub makes: Makes,
-    /// The same arguments give the same value, whenever it is called.
+    /// Equal arguments give equal values at any time.
     pub is_immutable: bool,
 }
 
-/// The function of a name, if clients may call it there.
+/// The function of a name, if clients may call it in this context.
 pub fn find(name: &str, place: Place) -> Option<Known> {
     let is_in = |names: &[&str]| names.contains(&name);
     let sized = |sized| Some(Makes::Sized(sized));
     let makes = match name {
-        // The other case of a letter may have more bytes, but no more each time.
+        // The other case of a letter may have more bytes, but no more on repetition.
         "initcap" | "lower" | "upper" => Some(Makes::Part(1)),
         // One byte may become four: a letter, or two digits.
         "translate" | "encode" => Some(Makes::Part(4)),
@@ -195,9 +195,9 @@ mod tests {
     use super::*;
     use crate::sql;
 
-    /// Functions of DataFusion's that are left out, each for a reason.
+    /// Omitted functions of DataFusion, each with the reason.
     const LEFT_OUT: &[&str] = &[
-        // As long as a number says.
+        // The length is a number.
         "generate_series",
         "range",
         // Lambdas.
@@ -208,7 +208,7 @@ mod tests {
         "array_any_match",
         "any_match",
         "list_any_match",
-        // Metadata of columns, which is none of a condition's business.
+        // Metadata of columns, which conditions do not need.
         "arrow_field",
         "arrow_metadata",
         "with_metadata",

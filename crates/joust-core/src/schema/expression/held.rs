@@ -1,4 +1,4 @@
-//! What the evaluation of an expression holds at one moment.
+//! The memory of an expression's evaluation at one moment.
 
 use datafusion::sql::sqlparser::ast::Expr;
 
@@ -6,8 +6,8 @@ use super::size::Size;
 use super::walk::Walk;
 
 impl Walk {
-    /// Counts the value of an expression. While it is computed, its operands are in memory too; afterwards only the
-    /// value is. `before`: what was held before its operands.
+    /// Counts the value of an expression. During its computation, its operands are in memory too; afterwards only the
+    /// value is. `before`: the memory before its operands.
     pub(super) fn hold(&mut self, expr: &Expr, size: Size, before: Size) {
         let made = match expr {
             Expr::Identifier(name) if name.quote_style != Some('\'') => {
@@ -19,7 +19,7 @@ impl Walk {
                     .extend(path.first().map(|name| name.value.clone()));
                 Size::default()
             }
-            // They are no copies for each row.
+            // They are not copied for each row.
             Expr::Identifier(_) | Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => {
                 Size::default()
             }

@@ -1,16 +1,16 @@
-//! How deep JSON and paths into JSON may be. Lance reads both recursively: a value a million deep would
-//! overflow a stack, which ends the process.
+//! Depth limits of JSON and of paths into JSON. Lance reads both recursively: a value with a million levels would
+//! overflow the stack, which aborts the process.
 
 use crate::error::{Error, Result};
 
-/// Arrays and objects in one another, and parentheses of a path.
+/// Nested arrays and objects, and parentheses of a path.
 pub const MAX_DEPTH: usize = 64;
-/// Parentheses and filters of a path in one another; each may double the work of reading it.
+/// Nested parentheses and filters of a path; each may double the time to parse it.
 const MAX_PATH_DEPTH: usize = 8;
 /// Bytes of a path.
 const MAX_PATH: usize = 1 << 10;
 
-/// How many brackets of some kinds are open at once, outside of texts in double quotes.
+/// The largest number of open brackets of these kinds, outside of texts in double quotes.
 pub fn depth(text: &str, opening: &[u8]) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let mut bytes = text.bytes();
@@ -35,7 +35,7 @@ pub fn depth(text: &str, opening: &[u8]) -> usize {
     deepest
 }
 
-/// Refuses JSON that is nested more deeply than Lance can read.
+/// Rejects JSON that is nested more deeply than Lance can read.
 pub fn check(json: &str) -> Result<()> {
     if depth(json, b"[{") > MAX_DEPTH {
         return Err(Error::invalid(format!(
@@ -45,7 +45,7 @@ pub fn check(json: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a path into JSON that is nested more deeply than Lance can read.
+/// Rejects a path into JSON that is nested more deeply than Lance can read.
 pub fn check_path(path: &str) -> Result<()> {
     let opened = path.bytes().filter(|byte| matches!(byte, b'(' | b'!'));
     if path.len() > MAX_PATH || opened.count() > MAX_PATH_DEPTH {

@@ -1,4 +1,4 @@
-//! Expressions that were checked lately: most clients send the same few again and again.
+//! A cache of checked expressions: most clients repeat the same few.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,14 +8,13 @@ use parking_lot::Mutex;
 use super::Expression;
 use crate::error::Result;
 
-/// Expressions that are remembered, and the bytes of the longest.
+/// The most cached expressions, and the most bytes of one.
 const MOST: usize = 1_000;
 const LONGEST: usize = 1_000;
 
 static KNOWN: LazyLock<Mutex<HashMap<String, Expression>>> = LazyLock::new(Mutex::default);
 
-/// The expression of a text, which `check` makes when it is not known. What a text means does not
-/// depend on any table.
+/// The expression of a text; `check` creates it if it is not cached. The result does not depend on any table.
 pub fn get(sql: &str, check: impl FnOnce() -> Result<Expression>) -> Result<Expression> {
     if sql.len() > LONGEST {
         return check();

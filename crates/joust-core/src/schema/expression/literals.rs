@@ -1,4 +1,4 @@
-//! Values that are written out.
+//! Literals.
 
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 
@@ -7,7 +7,7 @@ use super::size::Size;
 use super::walk::unknown;
 use crate::error::{Error, Result};
 
-/// How large a literal is.
+/// The size of a literal.
 pub fn literal(value: &Value) -> Result<Size> {
     let bytes = match value {
         Value::Null | Value::Boolean(_) => return Ok(Size::SMALL),
@@ -29,7 +29,7 @@ pub fn literal(value: &Value) -> Result<Size> {
     Ok(Size::literal(bytes))
 }
 
-/// Whether it is a number, with a sign or without.
+/// Whether it is a number, with or without a sign.
 pub fn number(expr: &Expr) -> bool {
     match expr {
         Expr::Value(value) => matches!(value.value, Value::Number(..)),

@@ -1,15 +1,15 @@
-//! SQL expressions of clients, checked before Lance plans them.
+//! Checks SQL expressions of clients before Lance plans them.
 //!
-//! A text is read once, by the parser and in the dialect that Lance's planner has, and the tree is
-//! walked: what is not known to be harmless is refused. Lance gets the tokens of that tree, written
-//! anew, and never the client's text. What Lance and DataFusion do not check themselves:
+//! A text is parsed once, in the dialect of Lance's planner, and the tree is walked: anything that is not known to be
+//! harmless is rejected. Lance gets the tokens of that tree, written again, and never the client's text. Lance and
+//! DataFusion do not check the following:
 //!
-//! - Lance reads a condition from the front and ignores what it can't read: `id = 3 AN x = 1` would be
-//!   `id = 3`, and a delete would remove more than was meant. Here all of the text is read.
+//! - Lance parses a prefix of a condition and ignores the rest: `id = 3 AN x = 1` would be `id = 3`, and a delete would
+//!   remove more rows than intended. Here all of the text must parse.
 //! - The parser's work and the depth of its tree have no useful limit ([`scan`]).
-//! - Any function can be called, and a few make much out of little (`repeat('x', 1000000000)`) or take
-//!   long ([`functions`], [`size`]). A failed allocation ends the process, and what folds constants
-//!   while it plans can't be cancelled.
+//! - Any function can be called. A few have large results for small input (`repeat('x', 1000000000)`) or take long
+//!   ([`functions`], [`size`]). A failed allocation aborts the process, and constant folding during planning cannot be
+//!   cancelled.
 //! - JSON and paths into it are read recursively ([`json`]).
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ pub use walk::Walk;
 use crate::error::{Error, Result};
 use crate::names::short;
 
-/// Bytes of a text or binary value that is written out.
+/// Bytes of a text or binary literal.
 pub const MAX_LITERAL: usize = 64 << 10;
 
 /// A checked expression.
@@ -62,8 +62,8 @@ struct Checked {
 }
 
 impl Expression {
-    /// Reads all of a text. Errors: what can't be read, is not available, is too deep or could become
-    /// too large.
+    /// Parses all of a text. Errors: it does not parse, is not available, is nested too deeply or could become too
+    /// large.
     pub fn new(sql: &str) -> Result<Self> {
         known::get(sql, || Self::check(sql))
     }
@@ -85,31 +85,31 @@ impl Expression {
         })))
     }
 
-    /// The SQL that Lance may have: in parentheses, so that nothing can follow it.
+    /// The SQL for Lance: in parentheses, so that nothing can be appended.
     pub fn sql(&self) -> &str {
         &self.0.sql
     }
 
-    /// Whether its value for a row of a version is always the same: it calls neither `now()` nor
-    /// `random()`. Nothing else may be remembered.
+    /// Whether its value for a row of a version is constant: it calls neither `now()` nor `random()`. Only such results
+    /// may be cached.
     pub fn is_immutable(&self) -> bool {
         self.0.is_immutable
     }
 }
 
 impl Expression {
-    /// What its evaluation makes of a row, at most, besides numbers, dates and booleans.
+    /// The most bytes of its results for a row, besides numbers, dates and booleans.
     pub(super) fn peak(&self) -> Size {
         self.0.peak
     }
 
-    /// The columns that it reads, and what else is written as a name.
+    /// The columns that it reads, and other identifiers.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.0.columns.iter().map(String::as_str)
     }
 }
 
-/// An expression as Lance may have it.
+/// An expression in the form for Lance.
 pub fn whole(sql: &str) -> Result<String> {
     Ok(Expression::new(sql)?.sql().to_string())
 }

@@ -1,4 +1,4 @@
-//! What stands beside one another: conditions, operands, items of lists, and the parts of a path.
+//! Sibling nodes: conditions, operands, items of lists, and the parts of a path.
 
 use datafusion::sql::sqlparser::ast::{AccessExpr, BinaryOperator, Expr, Subscript};
 
@@ -7,11 +7,11 @@ use super::size::Size;
 use super::walk::{Walk, check_pattern, unknown};
 use crate::error::{Error, Result};
 
-/// ANDs and ORs beside one another where DataFusion plans them, which does not balance them.
+/// Sibling ANDs and ORs where DataFusion plans them, which does not balance them.
 const MAX_UNBALANCED: usize = 1_000;
 
 impl Walk {
-    /// A chain of ANDs or of ORs, however long: its left sides are not walked recursively.
+    /// A chain of ANDs or of ORs of any length: its left sides are walked without recursion.
     pub(super) fn conditions(
         &mut self,
         expr: &Expr,
@@ -86,7 +86,7 @@ impl Walk {
         }
     }
 
-    /// Values that are put together.
+    /// Concatenated values.
     pub(super) fn all(&mut self, parts: &[Size]) -> Size {
         let joined = parts.iter().filter(|part| !part.is_constant()).count() as u64;
         self.operands += joined.saturating_sub(1);
@@ -102,7 +102,7 @@ impl Walk {
         let mut sizes = Vec::new();
         for item in items {
             let size = self.expr(item, depth, false)?;
-            // Numbers have eight bytes here, and lists of them are long.
+            // Numbers take eight bytes here, and lists of them are long.
             sizes.push(match number(item) {
                 true => Size::literal(8),
                 false => size,

@@ -1,13 +1,13 @@
-//! Bounds on tokens, before the parser sees them.
+//! Limits of tokens, checked before parsing.
 //!
-//! sqlparser limits nested parentheses and nothing else. Three kinds of text would hurt it:
+//! sqlparser only limits nested parentheses. Three kinds of text would harm it:
 //!
-//! - Where a word such as CAST, NOT or CEIL begins a special form that can't be read, the parser reads
-//!   the same tokens again, as a call of a function or as a column. So it does behind the dot of a path,
-//!   and where an argument could have a name. Each of them that is open doubles the work.
-//! - A chain such as `n+1+1+1…` becomes a tree as deep as the chain is long, which others walk and drop
+//! - If a special form after a word such as CAST, NOT or CEIL does not parse, the parser reads the same tokens again,
+//!   as a function call or as a column. It does so after the dot of a path, too, and where an argument could have a
+//!   name. Each open one doubles the work.
+//! - A chain such as `n+1+1+1…` becomes a tree as deep as the chain is long, which other code walks and drops
 //!   recursively.
-//! - Types such as `ARRAY<ARRAY<…` are read recursively without a limit.
+//! - Types such as `ARRAY<ARRAY<…` are parsed recursively without a limit.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -16,18 +16,18 @@ use super::functions::Place;
 use super::words::{begins_a_clause, begins_a_form, begins_a_query, is_form, is_operator};
 use crate::error::{Error, Result};
 
-/// Operators that apply to one another.
+/// Chained operators.
 const MAX_CHAIN: usize = 500;
 /// ANDs and ORs in one expression.
 const MAX_CONDITIONS: usize = 20_000;
-/// Brackets in one another. The parser's own limit is about as high.
+/// Nested brackets. The parser's limit is similar.
 const MAX_BRACKETS: usize = 48;
-/// Brackets of special forms in one another, each of which may double the work of the parser.
+/// Nested brackets of special forms, each of which may double the work of the parser.
 const MAX_FORMS: usize = 8;
 /// Names in a path.
 const MAX_PATH: usize = 12;
 
-/// Refuses tokens that would keep the parser busy, or make a tree too deep to drop.
+/// Rejects tokens that would make the parser take long, or produce a tree too deep to drop.
 pub fn check(tokens: &[Token], place: Place) -> Result<()> {
     let mut scan = Scan {
         place,
@@ -44,25 +44,25 @@ pub fn check(tokens: &[Token], place: Place) -> Result<()> {
     }
 }
 
-/// What is known after some tokens.
+/// The state after some tokens.
 struct Scan {
     place: Place,
     /// The chain in each open bracket.
     open: Vec<Chain>,
     conditions: usize,
-    /// The last token was a value, so that an operator after it joins two.
+    /// The last token was a value, so an operator after it is binary.
     after_value: bool,
-    /// The last token was a value and no keyword.
+    /// The last token was a value and not a keyword.
     after_operand: bool,
-    /// The last token was a word directly behind a bracket or comma, so that it could name an argument.
+    /// The last token was a word right after a bracket or comma, so it could name an argument.
     names: Naming,
-    /// The last token, when it is a word that begins a special form.
+    /// The last token, if it is a word that begins a special form.
     last_form: Option<Keyword>,
     /// Names of a path so far.
     path: usize,
 }
 
-/// How far an argument with a name has been read: `(name VALUE …`.
+/// The state of a named argument: `(name VALUE …`.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Naming {
     #[default]
@@ -72,15 +72,15 @@ enum Naming {
     Keyword,
 }
 
-/// Operators that apply to one another.
+/// Chained operators.
 #[derive(Default)]
 struct Chain {
     length: usize,
-    /// BETWEENs whose AND is still to come.
+    /// BETWEENs whose AND follows later.
     between: usize,
-    /// Special forms that the bracket is in.
+    /// Special forms around the bracket.
     forms: usize,
-    /// CASEs in it that have not ended, and NOTs in front of what is to come.
+    /// Its open CASEs, and the NOTs before the next operand.
     cases: usize,
     nots: usize,
 }
@@ -114,7 +114,7 @@ impl Scan {
                 self.open(next)?;
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
-                // What was inside is an operand of what is outside.
+                // The content of a bracket is an operand outside of it.
                 let inner = self.open.pop().map_or(0, |chain| chain.length);
                 if self.open.is_empty() {
                     return Err(unbalanced());
@@ -122,13 +122,13 @@ impl Scan {
                 self.extend(inner)?;
             }
             Token::Lt if self.last_form.is_some() => self.extend(MAX_CHAIN / MAX_FORMS)?,
-            // What stands behind one is read twice.
+            // The tokens after it are parsed twice.
             Token::RArrow | Token::Assignment => {
                 return Err(named(&token.to_string()));
             }
             Token::Comma => {
                 self.cut();
-                // No CASE goes on behind it.
+                // A CASE does not continue after it.
                 if let Some(chain) = self.open.last_mut() {
                     chain.cases = 0;
                 }
@@ -185,7 +185,7 @@ impl Scan {
 
     fn word(&mut self, keyword: Keyword, next: Option<&Token>) -> Result<()> {
         match keyword {
-            // What stands behind it is read twice.
+            // The tokens after it are parsed twice.
             Keyword::VALUE if self.names == Naming::Named => return Err(named("VALUE")),
             Keyword::VALUE if self.names == Naming::Keyword => {
                 if let Some(chain) = self.open.last_mut() {
@@ -209,7 +209,7 @@ impl Scan {
                     chain.between += 1;
                 }
             }
-            // Read twice at each level, without any bracket.
+            // Parsed twice at each level, without any bracket.
             Keyword::INTERVAL if next.is_some_and(begins_a_form) => {
                 return Err(Error::invalid(
                     "INTERVAL takes a text: INTERVAL '1 day'; put a column of this name into backticks",
@@ -233,7 +233,7 @@ impl Scan {
         self.forms().map(drop)
     }
 
-    /// Special forms that are open.
+    /// Open special forms.
     fn forms(&self) -> Result<usize> {
         let last = self.open.last();
         let forms = last.map_or(0, |chain| chain.forms + chain.cases + chain.nots);

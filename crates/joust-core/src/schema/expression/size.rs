@@ -1,16 +1,16 @@
-//! How large a value may be, from the row that it is computed of.
+//! The largest size of a value, relative to its row.
 //!
-//! Functions are evaluated over a batch of rows at once, outside of the memory that queries take from
-//! the budget, and a failed allocation ends the process. What a batch may come to is therefore known
-//! before anything is planned: each value is at most so many bytes and so many times the row.
+//! Functions are evaluated over a batch of rows at once, outside of the memory budget of queries, and a failed
+//! allocation aborts the process. The limit of a batch is therefore known before planning: each value has at most a
+//! fixed number of bytes and a factor of the row size.
 
 use crate::error::{Error, Result};
 
 /// Bytes that may be added to each row: 64 MiB for a batch of 8,192.
 const MAX_ADDED: u64 = 8 << 10;
-/// Bytes of a list that is written out.
+/// Bytes of a list literal.
 const MAX_LIST: u64 = 1 << 20;
-/// How many times as large as its row a value may become.
+/// The most times by which a value may exceed its row.
 pub const MAX_GROWTH: u64 = 64;
 
 /// At most `fixed` bytes and `factor` times the bytes of the row.
@@ -60,7 +60,7 @@ impl Size {
         }
     }
 
-    /// Nothing for numbers, dates and booleans: they are little beside the rows that are read.
+    /// Zero for numbers, dates and booleans: they are negligible beside the rows.
     pub fn without_small(self) -> Self {
         match self == Self::SMALL {
             true => Self::default(),
@@ -73,7 +73,7 @@ impl Size {
         self.factor == 0
     }
 
-    /// Refuses a value that is computed for every row and adds too much to it.
+    /// Rejects a value that adds too much to every row.
     pub fn check_added(self) -> Result<()> {
         let most = match self.is_constant() {
             true => super::MAX_LITERAL as u64,
@@ -88,7 +88,7 @@ impl Size {
         Ok(())
     }
 
-    /// Refuses a list that is written out and too long.
+    /// Rejects a list literal that is too long.
     pub fn check_list(self) -> Result<()> {
         if self.fixed > MAX_LIST {
             return Err(Error::invalid(format!(
@@ -99,7 +99,7 @@ impl Size {
         Ok(())
     }
 
-    /// Refuses a value that could be much larger than its row.
+    /// Rejects a value that could be much larger than its row.
     pub fn check_growth(self) -> Result<()> {
         if self.factor > MAX_GROWTH {
             return Err(too_long("the expression"));

@@ -24,13 +24,13 @@ fn accepted(sql: &str) {
     );
 }
 
-/// The tree of a text as Lance's planner gets it.
+/// The tree that Lance's planner gets for a text.
 fn tree(sql: &str) -> Option<Tree> {
     let tokens = tokens::read(sql).ok()?;
     parse(tokens).ok()
 }
 
-/// The same without the parentheses around it.
+/// The same without the outer parentheses.
 fn inner(tree: &Tree) -> Option<&Expr> {
     match &tree.0 {
         Expr::Nested(inner) => Some(inner),
@@ -364,7 +364,7 @@ const PIECES: &[&str] = &[
     " BETWEEN ", " IN (", " LIKE 'x%'", "CASE WHEN ", " THEN ", " END", "_x", "é", "\u{a0}", "\n",
 ];
 
-/// Pieces of SQL, put together without regard to what they mean.
+/// Random concatenations of SQL fragments.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("(".to_string()),

@@ -1,4 +1,4 @@
-//! The tokens of an expression: read as Lance's planner reads them, and written anew.
+//! The tokens of an expression: read like Lance's planner, and written again.
 
 use std::any::TypeId;
 use std::fmt::Write;
@@ -47,8 +47,7 @@ impl Dialect for LanceDialect {
     }
 }
 
-/// The tokens of an expression in parentheses, without the space between them. `==` is `=`, as in
-/// Lance's planner.
+/// The tokens of an expression in parentheses, without white space. `==` is `=`, as in Lance's planner.
 pub fn read(sql: &str) -> Result<Vec<Token>> {
     let dialect = LanceDialect::new();
     let all = tokenize(&dialect, sql)?;
@@ -59,14 +58,14 @@ pub fn read(sql: &str) -> Result<Vec<Token>> {
         match token {
             Token::Whitespace(_) => {}
             Token::Eq if after_equals => {}
-            // No function of Lance's has such a name: it is a column.
+            // Lance has no function of such a name: it is a column.
             Token::Word(word) if is_user(&word) => tokens.push(Token::Word(Word {
                 quote_style: Some('`'),
                 keyword: Keyword::NoKeyword,
                 ..word
             })),
             Token::Number(digits, _) if digits == LEAST && is_negated(&tokens) => {
-                // Lance reads the number before the minus, for which there is no integer type.
+                // Lance parses the number before the minus, and it does not fit into an integer type.
                 let number = |digits: &str| Token::Number(digits.to_string(), false);
                 tokens.pop();
                 tokens.extend([Token::LParen, Token::Minus, number(LARGEST), Token::Minus]);
@@ -82,7 +81,7 @@ pub fn read(sql: &str) -> Result<Vec<Token>> {
     Ok(tokens)
 }
 
-/// The tokens of a text; comments and placeholders are refused.
+/// The tokens of a text; comments and placeholders are rejected.
 pub fn tokenize(dialect: &dyn Dialect, sql: &str) -> Result<Vec<Token>> {
     let tokens = tokenize_statement(dialect, sql)?;
     for token in &tokens {
@@ -114,11 +113,11 @@ pub fn tokenize_statement(dialect: &dyn Dialect, sql: &str) -> Result<Vec<Token>
     Ok(tokens)
 }
 
-/// The least integer without its sign, and the largest.
+/// The smallest integer without its sign, and the largest.
 const LEAST: &str = "9223372036854775808";
 const LARGEST: &str = "9223372036854775807";
 
-/// Whether what comes next has a sign, so that no minus is an operator between two values.
+/// Whether a minus here is a sign, not an operator between two values.
 fn is_negated(tokens: &[Token]) -> bool {
     use Keyword::{AND, BETWEEN, OR};
     match tokens {
@@ -139,7 +138,7 @@ fn is_user(word: &Word) -> bool {
     word.quote_style.is_none() && keywords.contains(&word.keyword)
 }
 
-/// Refuses kinds of literals that Lance's planner does not know, and long ones.
+/// Rejects literals that are too long or that Lance's planner does not know.
 fn allowed(token: Token) -> Result<Token> {
     let length = match &token {
         Token::Word(word) => word.value.len(),
@@ -200,9 +199,8 @@ fn allowed(token: Token) -> Result<Token> {
     Ok(token)
 }
 
-/// The tokens without most of the values of each `IN (…)`: to parse a number takes a microsecond, and a
-/// list may have 100,000. What stands between two commas there and is one number or text is read as
-/// that wherever it stands.
+/// The tokens without most of the values of each `IN (…)`: parsing a number takes a microsecond, and a list may have
+/// 100,000. A single number or text between two commas there parses the same in any context.
 pub fn condensed(tokens: Vec<Token>) -> Vec<Token> {
     let mut kept: Vec<Token> = Vec::with_capacity(tokens.len().min(1_000));
     let mut in_lists = Vec::new();
@@ -241,7 +239,7 @@ fn is_keyword(token: Option<&Token>, keyword: Keyword) -> bool {
     matches!(token, Some(Token::Word(word)) if word.quote_style.is_none() && word.keyword == keyword)
 }
 
-/// The tokens as text, which has the same tokens.
+/// The text of the tokens, which tokenizes to the same ones.
 pub fn write(tokens: &[Token]) -> String {
     let mut text = String::with_capacity(tokens.len() * 4);
     for token in tokens {

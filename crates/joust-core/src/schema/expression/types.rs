@@ -1,4 +1,4 @@
-//! The types that a value may be cast to.
+//! The types that casts may have.
 
 use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, TimezoneInfo};
 
@@ -6,14 +6,14 @@ use super::size::Size;
 use crate::error::{Error, Result};
 use crate::names::short;
 
-/// Lists in one another.
+/// Nested lists.
 const MAX_LISTS: usize = 4;
-/// Values of a list of fixed length, and bytes of a binary of fixed length.
+/// Values of a fixed-size list, and bytes of a fixed-size binary.
 const MAX_FIXED: u64 = 8 << 10;
 /// Bytes of a type's name in `arrow_cast`.
 const MAX_NAME: usize = 200;
 
-/// How large a value is after a cast.
+/// The size of a value after a cast.
 pub fn cast(from: Size, to: &DataType) -> Result<Size> {
     of(from, to, 0)
 }
@@ -58,7 +58,7 @@ fn of(from: Size, to: &DataType, lists: usize) -> Result<Size> {
         | T::Timestamp(_, _)
         | T::TimestampNtz(_) => Ok(Size::SMALL),
         T::Decimal(info) | T::Numeric(info) | T::Dec(info) if numeric(info) => Ok(Size::SMALL),
-        // A number has up to 40 letters; a list has some between its items.
+        // A number has up to 40 letters; a list has separators between its items.
         T::String(_)
         | T::Text
         | T::Varchar(_)
@@ -89,7 +89,7 @@ fn of(from: Size, to: &DataType, lists: usize) -> Result<Size> {
     }
 }
 
-/// Types that hold others are not shown: they may be deep.
+/// Nested types are not shown: they may be deep.
 fn shown(other: &DataType) -> String {
     use DataType as T;
     match other {
@@ -113,10 +113,10 @@ fn refused(name: &str) -> Error {
     ))
 }
 
-/// How large a value is after a cast to an Arrow type by its name.
+/// The size of a value after a cast to an Arrow type by its name.
 pub fn arrow_cast(from: Size, name: &str) -> Result<Size> {
     let depth = super::json::depth(name, b"(");
-    // Lengths and precisions; a number behind a letter is a part of a name, as in Int64.
+    // Lengths and precisions; a digit after a letter is part of a name, as in Int64.
     let mut length: u64 = 1;
     let mut digits = String::new();
     let mut is_name = false;

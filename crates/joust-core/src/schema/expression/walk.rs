@@ -1,4 +1,4 @@
-//! Walks the tree of an expression: what it calls, how deep it is, and how large its value may become.
+//! Walks the tree of an expression: its calls, its depth, and the size of its value.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +12,25 @@ use super::size::Size;
 use super::{json, types};
 use crate::error::{Error, Result};
 
-/// Operators and functions in one another.
+/// Nested operators and functions.
 const MAX_DEPTH: usize = 128;
 /// Bytes of a regular expression.
 const MAX_PATTERN: u64 = 4 << 10;
 
-/// What is known of the expressions that were walked.
+/// The properties of the walked expressions.
 pub struct Walk {
     pub(super) place: Place,
-    /// The same rows give the same value, whenever it is computed.
+    /// Equal rows give equal values at any time.
     pub is_immutable: bool,
-    /// The largest growth of any value in it.
+    /// The largest growth of any value.
     pub growth: u64,
-    /// Operands that are put together into texts and lists.
+    /// Operands that are concatenated into texts and lists.
     pub operands: u64,
-    /// What its evaluation holds at most at one moment: texts, lists and the like that it makes.
+    /// The most memory of its evaluation at one moment: texts, lists and other variable-size values.
     pub peak: Size,
-    /// What is held of the values that were walked so far.
+    /// The memory of the values that were walked so far.
     pub(super) held: Size,
-    /// The columns that it reads, as they are written; of a path its first name.
+    /// The columns that it reads, as written; of a path its first name.
     pub columns: BTreeSet<String>,
 }
 
@@ -47,7 +47,7 @@ impl Walk {
         }
     }
 
-    /// Checks an expression; how large its value may be.
+    /// Checks an expression; returns the size of its value.
     pub fn expression(&mut self, expr: &Expr) -> Result<Size> {
         let size = self.expr(expr, 1, self.place == Place::Rows)?;
         size.check_added()?;
@@ -56,7 +56,7 @@ impl Walk {
         Ok(size)
     }
 
-    /// `is_balanced`: Lance plans the expression itself, and ANDs and ORs as a balanced tree.
+    /// `is_balanced`: Lance plans the expression, with ANDs and ORs as a balanced tree.
     pub(super) fn expr(&mut self, expr: &Expr, depth: usize, is_balanced: bool) -> Result<Size> {
         if depth > MAX_DEPTH {
             return Err(Error::invalid(format!(
@@ -67,7 +67,7 @@ impl Walk {
         let size = self.kind(expr, depth + 1, is_balanced)?;
         self.hold(expr, size, held);
         match expr {
-            // A list is searched or measured by a function more often than it is a result.
+            // Such a list is mostly searched or measured by a function and rarely a result.
             Expr::Array(_) if size.is_constant() => size.check_list()?,
             _ => size.check_added()?,
         }
@@ -264,7 +264,7 @@ impl Walk {
                 Ok(size)
             }
             Expr::Function(function) => self.call(function, depth),
-            // What is inside has been checked, or will be, as a query of its own.
+            // The content is checked separately as a query.
             Expr::Exists { .. } | Expr::Subquery(_) if is_view => Ok(Size::COLUMN),
             Expr::InSubquery { expr, .. } if is_view => small(inner(expr)),
             Expr::GroupingSets(sets) | Expr::Cube(sets) | Expr::Rollup(sets) if is_view => {
@@ -298,7 +298,7 @@ pub(super) fn argument(argument: &FunctionArg) -> Option<&Expr> {
     }
 }
 
-/// Regular expressions are compiled: one for each row could take any time.
+/// Regular expressions are compiled: one per row could take any time.
 pub(super) fn check_pattern(pattern: Size) -> Result<()> {
     if pattern.is_constant() && pattern.fixed <= MAX_PATTERN {
         return Ok(());

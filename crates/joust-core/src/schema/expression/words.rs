@@ -1,11 +1,11 @@
-//! Words of SQL by what the parser makes of them.
+//! SQL keywords by their effect on the parser.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::functions::Place;
 
-/// Words that join two values, come after one or stand before one, as operators do.
+/// Keywords that act as binary, postfix or prefix operators.
 pub fn is_operator(keyword: Keyword) -> bool {
     use Keyword as K;
     matches!(
@@ -38,8 +38,7 @@ pub fn is_operator(keyword: Keyword) -> bool {
     )
 }
 
-/// Words that begin a form which the parser reads again as a call when it can't be read, and types
-/// that hold others.
+/// Keywords that begin a form which the parser reads again as a call if it does not parse, and nested types.
 pub fn is_form(keyword: Keyword) -> bool {
     use Keyword as K;
     matches!(
@@ -84,7 +83,7 @@ pub fn is_form(keyword: Keyword) -> bool {
     )
 }
 
-/// Words of a statement behind which no NOT before them goes on.
+/// Keywords of a statement that end the effect of a NOT before them.
 pub fn begins_a_clause(keyword: Keyword) -> bool {
     use Keyword as K;
     matches!(
@@ -93,7 +92,7 @@ pub fn begins_a_clause(keyword: Keyword) -> bool {
     )
 }
 
-/// Whether what is in a bracket could be a query, which the parser tries first.
+/// Whether the content of a bracket could be a query, which the parser tries first.
 pub fn begins_a_query(token: &Token, place: Place) -> bool {
     use Keyword as K;
     match token {

@@ -1,4 +1,4 @@
-//! Predicates of requests, checked before Lance plans them.
+//! Checks predicates of requests before Lance plans them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub async fn checked_where_planned(dataset: &Arc<Dataset>, sql: &str) -> Result<
     planned_where_long(sql, async move { checked(&dataset, &own) }).await
 }
 
-/// A predicate as Lance may have it, proven to be SQL over the table's columns: a later failure is not the
-/// predicate's fault.
+/// A predicate in the form for Lance, checked against the table's columns: a later failure is not caused by the
+/// predicate.
 pub fn checked(dataset: &Dataset, sql: &str) -> Result<String> {
     if sql.trim().is_empty() {
         return Err(Error::invalid(

@@ -1,14 +1,14 @@
-//! Reading conditions of the simplest form: `label = 'a' AND number >= 3`, `id IN (1, 2)`.
+//! Parses conditions of the simplest form: `label = 'a' AND number >= 3`, `id IN (1, 2)`.
 //!
-//! It takes a microsecond where a SQL parser and a planner take a hundred. Whatever is not plainly of this
-//! form is left to those, and what is, they would read as the same.
+//! It takes a microsecond where a SQL parser and a planner take a hundred. Everything else is left to those; they would
+//! parse these conditions identically.
 
 use super::{Comparison, Is, Operator, Value};
 
-/// Conditions within parentheses within parentheses.
+/// Nested parentheses.
 const DEPTH: usize = 8;
 
-/// Words that SQL does not take for a column, unless they are in backticks.
+/// Words that are not columns in SQL, unless they are in backticks.
 const RESERVED: &[&str] = &[
     "current_date",
     "current_time",
@@ -26,7 +26,7 @@ const RESERVED: &[&str] = &[
     "with",
 ];
 
-/// What a condition tests, if it is of this form. Whether there are such columns is left open.
+/// The comparisons of a condition, if it has this form. Does not check that the columns exist.
 pub fn comparisons(sql: &str) -> Option<Vec<Comparison>> {
     let mut rest = Rest(sql);
     let mut tests = Vec::new();
@@ -38,7 +38,7 @@ pub fn comparisons(sql: &str) -> Option<Vec<Comparison>> {
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
-    /// Tests that are joined by AND.
+    /// Comparisons that are joined by AND.
     fn all(&mut self, tests: &mut Vec<Comparison>, depth: usize) -> Option<()> {
         loop {
             if self.symbol('(') {
@@ -61,7 +61,7 @@ impl<'a> Rest<'a> {
                 is: Is::Compared(comparison, value),
             });
         };
-        // The longer ones first.
+        // Longer ones first.
         let operators = [
             ("<>", Operator::Not),
             ("!=", Operator::Not),
@@ -116,7 +116,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Signs that are one operator only when nothing is between them.
+    /// Adjacent characters that form one operator.
     fn operator(&mut self, operator: &str) -> bool {
         self.skip();
         match self.0.strip_prefix(operator) {
@@ -167,11 +167,11 @@ impl<'a> Rest<'a> {
         let digits = self.word();
         let all = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         let value = all.then(|| format!("{sign}{digits}").parse().ok())?;
-        // The least number is no literal of SQL's, but what a minus makes of a larger one.
+        // In SQL the smallest integer is not a literal, but a minus before a larger one.
         value.filter(|value| *value != i64::MIN).map(Value::Integer)
     }
 
-    /// A text whose first quote has been read.
+    /// A text after its opening quote.
     fn text(&mut self) -> Option<String> {
         let mut text = String::new();
         loop {

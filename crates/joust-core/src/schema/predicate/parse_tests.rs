@@ -155,7 +155,7 @@ fn planned(sql: &str, columns: &[&str]) -> Vec<Expr> {
         .collect()
 }
 
-/// What was read, written with quotes wherever there can be any.
+/// The parsed comparisons, written with quotes wherever possible.
 fn written(tests: &[Comparison]) -> String {
     let value = |value: &Value| match value {
         Value::Integer(number) => number.to_string(),
@@ -186,7 +186,7 @@ fn written(tests: &[Comparison]) -> String {
     written.collect::<Vec<_>>().join(" AND ")
 }
 
-/// One condition and what it is over, in any spelling.
+/// One condition and its columns, in any spelling.
 fn condition() -> impl Strategy<Value = String> {
     let column = prop::sample::select(vec![
         "id", "`id`", "n_1", "text", "`text`", "t2", "user", "date", "case", "end", "floor",

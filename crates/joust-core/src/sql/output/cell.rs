@@ -2,7 +2,7 @@
 //!
 //! | Arrow | JSON |
 //! |---|---|
-//! | integers | a number up to 2^53 - 1, which every reader has exactly; a string beyond |
+//! | integers | a number up to 2^53 - 1, which every reader represents exactly; a string beyond |
 //! | floats | a number; `"NaN"`, `"Infinity"` and `"-Infinity"` are strings |
 //! | decimals | a string |
 //! | dates, times, timestamps, intervals, durations | a string, ISO 8601 where there is a form |
@@ -20,7 +20,7 @@ use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 
 use crate::error::Result;
 
-/// The largest integer that a double and all before it have exactly.
+/// The largest integer up to which a double represents all integers exactly.
 const MAX_EXACT: i128 = (1 << 53) - 1;
 const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_display_error(false)
@@ -34,7 +34,7 @@ pub struct Cell<'a> {
 
 enum Kind<'a> {
     Null,
-    /// Text that is JSON as it stands.
+    /// Text that is valid JSON unchanged.
     Bare(ArrayFormatter<'a>),
     Integer(ArrayFormatter<'a>),
     Float(ArrayFormatter<'a>),
@@ -218,7 +218,7 @@ impl<'a> Cell<'a> {
         Ok(())
     }
 
-    /// The value as text without quotes; what has parts is JSON.
+    /// The value as text without quotes; nested values are JSON.
     pub fn plain(&self, row: usize, out: &mut String) -> Result<()> {
         if self.is_null(row) {
             return Ok(());
@@ -264,7 +264,7 @@ fn quote(out: &mut String, from: usize) {
     out.push('"');
 }
 
-/// Gives what is no number its usual name; whether it was one.
+/// Replaces NaN and infinities by their usual names; returns whether it was a number.
 fn name_float(out: &mut String, from: usize) -> bool {
     let name = match &out[from..] {
         "NaN" => "NaN",
@@ -289,7 +289,7 @@ pub fn json_text(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             control if control < ' ' => {
-                // Writing to a String can't fail.
+                // Writing to a String cannot fail.
                 let _ = write!(out, "\\u{:04x}", control as u32);
             }
             plain => out.push(plain),

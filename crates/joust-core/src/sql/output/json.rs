@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ipc::Encode;
 use crate::names::short;
 
-/// Writes rows one after the other.
+/// Writes rows in sequence.
 struct Rows {
     /// The columns' names as JSON.
     names: Vec<String>,
@@ -19,7 +19,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// An object has each name once.
+    /// Rejects duplicate names, because an object has each name once.
     fn new(schema: &Schema) -> Result<Self> {
         let mut seen = HashSet::new();
         for field in schema.fields() {
@@ -118,7 +118,7 @@ impl Encode for Document {
     }
 }
 
-/// An object a line.
+/// One object per line.
 pub struct Lines(Rows);
 
 impl Lines {

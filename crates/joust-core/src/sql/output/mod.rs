@@ -1,4 +1,4 @@
-//! How the rows of a statement are written: as Arrow, JSON or CSV.
+//! Encodings of the rows of a statement: Arrow, JSON or CSV.
 
 mod cell;
 mod csv;
@@ -9,24 +9,24 @@ use arrow::datatypes::Schema;
 use crate::error::{Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
 
-/// Rows and bytes of an answer that is one JSON text. It is made as a whole before any of it is sent, so
-/// that a failure has a status.
+/// Limits of the rows and bytes of a result in one JSON text. It is built completely before any of it is sent, so that
+/// a failure has an HTTP status.
 const MAX_JSON_ROWS: u64 = 10_000;
 const MAX_JSON_BYTES: usize = crate::query::FIRST_PART - (64 << 10);
 
-/// The forms of an answer.
+/// The formats of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     Arrow(Format),
     /// One text with all rows, of bounded size.
     Json,
-    /// One object a line, of any number.
+    /// One object per line, without a limit.
     JsonLines,
     Csv,
 }
 
 impl Output {
-    /// Rows that are read, at most: one more than may be sent proves that there are too many.
+    /// The most rows to read: one more than allowed shows that there are too many.
     pub fn most_rows(self) -> Option<u64> {
         (self == Self::Json).then_some(MAX_JSON_ROWS + 1)
     }

@@ -1,4 +1,4 @@
-//! What is at a location.
+//! Inspects a location.
 
 use std::fs::{read_dir, symlink_metadata};
 use std::io::{ErrorKind, Result};
@@ -11,24 +11,24 @@ use super::removal::VERSIONS;
 use super::{Sessions, StorageOptions, local_path, store};
 use crate::blocking_executor::step;
 
-/// What is at a location.
+/// The kind of content at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
-    /// Neither a file nor a directory with anything in it.
+    /// No file, and no directory with entries.
     Nothing,
     /// A version of a Lance table, perhaps through a symbolic link.
     Table,
     /// Anything else.
     Other,
-    /// What the server may not, or cannot, look into.
+    /// The server lacks permission or cannot read it.
     Unreadable,
-    /// A directory above the location is a symbolic link, and behind it is not looked.
+    /// A directory above the location is a symbolic link, which joust does not follow.
     BehindLink,
 }
 
 const MANIFEST_SUFFIX: &str = ".manifest";
 
-/// Looks, and opens nothing.
+/// Inspects without opening.
 pub(crate) async fn contents(
     sessions: &Sessions,
     links: &Links,
@@ -60,12 +60,12 @@ pub(crate) async fn contents(
 fn local_contents(place: &LocalPath) -> Result<Contents> {
     let metadata = match symlink_metadata(place) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Contents::Nothing),
-        // A file is where a directory would have to be.
+        // A file in place of a directory.
         Err(error) if is_absence(&error) => return Ok(Contents::Other),
         metadata => metadata?,
     };
     if metadata.is_symlink() {
-        // A link that leads nowhere is something too.
+        // A broken link is content, too.
         return Ok(match holds_version(place) {
             Ok(true) => Contents::Table,
             _ => Contents::Other,
@@ -83,7 +83,7 @@ fn local_contents(place: &LocalPath) -> Result<Contents> {
     })
 }
 
-/// Whether a directory holds a version of a Lance table.
+/// Whether a directory contains a version of a Lance table.
 pub(super) fn holds_version(directory: &LocalPath) -> Result<bool> {
     let versions = match read_dir(directory.join(VERSIONS)) {
         Err(error) if is_absence(&error) => return Ok(false),

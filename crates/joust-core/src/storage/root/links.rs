@@ -1,7 +1,7 @@
 //! Symbolic links below a local root.
 //!
-//! A link leads wherever whoever made it wanted. One that leads to a Lance table may stand for it, where the
-//! operator allows that; nothing is ever removed or created behind one.
+//! A link can lead anywhere. A link to a Lance table can serve as the table if the operator allows it. joust never
+//! removes or creates anything behind a link.
 
 use std::io::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::error::{Code, Error};
 #[derive(Debug)]
 pub(crate) struct Links {
     follow: bool,
-    /// The local root: links above it are the operator's own way to it.
+    /// The local root: the operator chose the links above it.
     root: RwLock<Option<PathBuf>>,
 }
 
-/// Where a location goes through a link.
+/// The position of a link in a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
     /// A directory above the location is a link.
@@ -30,7 +30,7 @@ pub(crate) enum Passed {
 }
 
 impl Links {
-    /// `follow`: tables may be reached through links.
+    /// `follow`: whether joust follows links to tables.
     pub fn new(follow: bool) -> Self {
         Self {
             follow,
@@ -42,12 +42,12 @@ impl Links {
         self.follow
     }
 
-    /// Locations below this root are looked at from there on.
+    /// Sets the root: locations below it are checked from there on.
     pub fn below(&self, root: &str) {
         *self.root.write() = local_path(root).map(Path::to_path_buf);
     }
 
-    /// The outermost link between the root and a place on a local disk, the place included.
+    /// The outermost link between the root and a path on a local disk, including the path.
     pub fn passed(&self, place: &Path) -> Result<Option<Passed>> {
         let root = self.root.read();
         let above = root.as_deref().filter(|root| place.starts_with(root));
@@ -70,7 +70,7 @@ impl Links {
         Ok(None)
     }
 
-    /// Refuses a table that is reached through a link (code 19) where links are not followed.
+    /// Rejects a table behind a link (code 19) if links are not followed.
     pub fn check(&self, location: &str) -> crate::Result<()> {
         let Some(place) = local_path(location).filter(|_| !self.follow) else {
             return Ok(());
@@ -86,12 +86,12 @@ impl Links {
     }
 }
 
-/// Whether nothing is there: a file where a directory should be is as good as no directory.
+/// Whether the path does not exist: a file in place of a directory counts as absent.
 pub(super) fn is_absence(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Why a link can't stand for a table; `None` where it leads to one.
+/// Why a link cannot serve as a table; `None` if it leads to one.
 pub(super) fn refusal(link: &Path, follow: bool) -> Option<String> {
     if !follow {
         return Some("it is a symbolic link, and --follow-links is never".to_string());

@@ -1,4 +1,4 @@
-//! Removes tables: what Lance and joust made for them, and nothing else that is beside it.
+//! Removes tables: the files of Lance and joust, and nothing else beside them.
 
 use std::fs::{read_dir, remove_dir, remove_dir_all, remove_file, symlink_metadata};
 use std::io::ErrorKind;
@@ -13,9 +13,9 @@ use super::{Sessions, StorageOptions, local_path, store};
 use crate::blocking_executor::step;
 use crate::error::Result;
 
-/// Where manifests are.
+/// The directory of manifests.
 pub(crate) const VERSIONS: &str = "_versions";
-/// Lance's directories of a branch, the main one among them.
+/// Lance's directories of a branch, including the main branch.
 pub(crate) const BRANCH_DIRECTORIES: &[&str] = &[
     VERSIONS,
     "data",
@@ -26,8 +26,8 @@ pub(crate) const BRANCH_DIRECTORIES: &[&str] = &[
     "_fri",
     "_mem_wal",
 ];
-/// What else a table's directory holds: tags and branches, payloads of functions, and the marks that Lance's
-/// directory namespace leaves.
+/// Other entries of a table's directory: tags and branches, payloads of functions, and marker files of Lance's
+/// directory namespace.
 const TABLE_ENTRIES: &[&str] = &[
     "_refs",
     "tree",
@@ -35,16 +35,15 @@ const TABLE_ENTRIES: &[&str] = &[
     ".lance-reserved",
     ".lance-deregistered",
 ];
-/// A file that appears while a directory is emptied keeps it from going.
+/// A file that appears while a directory is emptied prevents its removal.
 const TRIES: usize = 3;
 
 fn is_own(name: &str) -> bool {
     BRANCH_DIRECTORIES.contains(&name) || TABLE_ENTRIES.contains(&name)
 }
 
-/// Removes a table's own entries, then its directory if nothing is left in it; succeeds when there is
-/// nothing. A link at the location is removed and not followed, and behind a link above it nothing is
-/// removed. The names of what stays.
+/// Removes the entries of a table, then its directory if it is empty; succeeds if there is nothing. Removes a link at
+/// the location without following it, and nothing behind a link above it. Returns the names of the remaining entries.
 pub(crate) async fn remove(
     sessions: &Sessions,
     links: &Links,
@@ -61,13 +60,13 @@ pub(crate) async fn remove(
         _ => remove_local(&place),
     });
     let left = left.await?;
-    // Of the directory too, where it stays.
+    // Also for the directory, if it stays.
     let durability = sessions.durability();
     durability.removed(location, &base.join(VERSIONS)).await?;
     Ok(left)
 }
 
-/// What is in a directory; nothing where there is none.
+/// The entries of a directory; empty if it does not exist.
 fn names(directory: &LocalPath) -> std::io::Result<Vec<String>> {
     let entries = match read_dir(directory) {
         Err(error) if is_absence(&error) => return Ok(Vec::new()),
@@ -107,11 +106,11 @@ fn remove_local(place: &LocalPath) -> std::io::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Removes a table's own entries; the names of the others.
+/// Removes the entries of a table; returns the names of the others.
 fn empty(directory: &LocalPath) -> std::io::Result<Vec<String>> {
     let (mut own, left): (Vec<_>, Vec<_>) =
         names(directory)?.into_iter().partition(|name| is_own(name));
-    // Without versions no reader takes the rest for a table meanwhile.
+    // Versions first: without them readers do not take the rest for a table.
     own.sort_by_key(|name| name != VERSIONS);
     for name in own {
         let entry = directory.join(name);
@@ -129,7 +128,7 @@ fn empty(directory: &LocalPath) -> std::io::Result<Vec<String>> {
     Ok(left)
 }
 
-/// On Windows a link to a directory is removed as a directory is.
+/// On Windows a link to a directory is removed like a directory.
 fn remove_link(link: &LocalPath) -> std::io::Result<()> {
     match remove_file(link) {
         Err(_) if cfg!(windows) => remove_dir(link),
@@ -156,7 +155,7 @@ async fn remove_remote(store: &ObjectStore, base: &Path) -> Result<Vec<String>> 
             _ => Ok(()),
         },
     };
-    // Without versions no reader takes the rest for a table meanwhile.
+    // Versions first: without them readers do not take the rest for a table.
     own.sort_by_key(|(path, _)| path.filename() != Some(VERSIONS));
     if let Some((first, rest)) = own.split_first() {
         remove(first).await?;
@@ -166,7 +165,7 @@ async fn remove_remote(store: &ObjectStore, base: &Path) -> Result<Vec<String>> 
     Ok(left.map(str::to_string).collect())
 }
 
-/// Removes everything under a path; succeeds when there is nothing.
+/// Removes everything under a path; succeeds if there is nothing.
 pub(crate) async fn remove_all(store: &ObjectStore, path: &Path) -> Result<()> {
     for attempt in 1..=TRIES {
         match store.remove_dir_all(path.clone()).await {

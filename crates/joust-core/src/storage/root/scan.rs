@@ -1,4 +1,4 @@
-//! What LanceDB tools have put into a root.
+//! Scans a root for tables that LanceDB tools created.
 
 use std::collections::HashMap;
 use std::path::Path as LocalPath;
@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 
 const TABLE_SUFFIX: &str = ".lance";
 const MANIFEST_TABLE: &str = "__manifest";
-/// How the manifest table joins a namespace's components and a table's name.
+/// Separates the components of a namespace and a table's name in the manifest table.
 const MANIFEST_DELIMITER: char = '$';
 
-/// A directory that tools keep a table in.
+/// A directory with a table of other tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTable {
     /// Namespace components, then the table's name.
@@ -26,16 +26,16 @@ pub struct FoundTable {
     pub location: String,
 }
 
-/// An entry that has a table's name and can be none.
+/// An entry with the name of a table that is not a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Path or URI.
     pub location: String,
-    /// Why it is no table, for the operator.
+    /// The reason, for the operator.
     pub reason: String,
 }
 
-/// What a root holds.
+/// The content of a root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RootContents {
     pub tables: Vec<FoundTable>,
@@ -46,11 +46,11 @@ pub struct RootContents {
 /// An entry of the root itself.
 struct Entry {
     name: String,
-    /// Why no table can be there.
+    /// Why it cannot be a table.
     refusal: Option<String>,
 }
 
-/// Lists what LanceDB tools have put into a root. A root that does not exist holds nothing.
+/// Lists what LanceDB tools created in a root. A root that does not exist is empty.
 pub(crate) async fn scan(
     sessions: &Sessions,
     links: &Links,
@@ -93,7 +93,7 @@ async fn local_entries(links: &Links, directory: &LocalPath) -> Result<Vec<Entry
         let mut entries = Vec::new();
         for entry in listed {
             let entry = entry?;
-            // No tool names a table so, and no catalog could.
+            // Tools do not use such names, and the catalog does not support them.
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
@@ -172,7 +172,7 @@ async fn read_manifest_table(
                 ("namespace", _) => contents.namespaces.push(id),
                 ("table", Some(relative)) => {
                     let relative = relative.trim_matches('/');
-                    // The listing may outlive the table it lists.
+                    // The manifest may list tables that no longer exist.
                     let Some(entry) = entries.iter().find(|entry| entry.name == relative) else {
                         continue;
                     };
@@ -181,7 +181,7 @@ async fn read_manifest_table(
                     match (known.get(&location), &entry.refusal) {
                         (Some(&index), _) => contents.tables[index].id = id,
                         (None, None) => contents.tables.push(FoundTable { id, location }),
-                        // It is skipped already where its name alone says that it is a table.
+                        // Already skipped if only its name says that it is a table.
                         (None, Some(_)) if relative.ends_with(TABLE_SUFFIX) => {}
                         (None, Some(reason)) => contents.skipped.push(Skipped {
                             location,

@@ -1,8 +1,8 @@
-//! Which cloud stores this build has: Cargo features choose.
+//! The cloud stores of this build: Cargo features select them.
 
 use crate::error::{Error, Result};
 
-/// A feature, the schemes of its store's URIs, and whether it was compiled.
+/// A feature, the URI schemes of its store, and whether it is compiled in.
 struct CloudStore {
     feature: &'static str,
     schemes: &'static [&'static str],
@@ -27,7 +27,7 @@ const CLOUD_STORES: [CloudStore; 3] = [
     },
 ];
 
-/// The features of cloud stores that were compiled.
+/// The compiled features of cloud stores.
 pub fn stores() -> Vec<&'static str> {
     CLOUD_STORES
         .iter()
@@ -36,7 +36,7 @@ pub fn stores() -> Vec<&'static str> {
         .collect()
 }
 
-/// Fails for a root whose store was left out of this build.
+/// Fails for a root whose store is not part of this build.
 pub(super) fn check(root: &str) -> Result<()> {
     left_out(root, &stores()).map_or(Ok(()), |message| Err(Error::invalid(message)))
 }

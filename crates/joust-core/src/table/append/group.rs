@@ -1,8 +1,7 @@
 //! One commit for many uploads.
 //!
-//! What is wrong with one upload must not fail the others. Uploads of one schema are written
-//! together; if that fails, each is written alone, and only what fails alone is refused. The same
-//! holds for the [commit](super::publish).
+//! An invalid upload must not fail the others. Uploads of one schema are written together. If that fails, each is
+//! written alone, and only the uploads that fail alone are rejected. The same holds for the [commit](super::publish).
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -27,10 +26,10 @@ use crate::table::Table;
 use crate::table::current::Current;
 use crate::table::stage::{onto, refused};
 
-/// Bytes of rows up to which the disk has their file about as soon as the next commit is prepared.
+/// Up to this size of rows, the fsync of their file ends about when the next commit is prepared.
 const SHORT: usize = 2 << 20;
 
-/// Who commits a table's groups. One that goes before nothing waits any more leaves nobody waiting.
+/// Commits queued appends for one table. Dropping it early fails the appends still in the queue.
 pub(super) struct Committer {
     table: Table,
     is_done: bool,
@@ -51,17 +50,17 @@ impl Drop for Committer {
     }
 }
 
-/// The part of a commit's time that the next one is put off, at most, for clients to come again.
+/// Divides the duration of a commit: the longest delay of the next one, in which clients send again.
 const PATIENCE: u32 = 2;
-/// What clients that come again at once take longer than only over slow networks. A commit may have waited
-/// for others, and those who were answered may have gone.
+/// The longest delay. Clients that send again at once need longer only over slow networks. A long commit may have
+/// waited for others, and its clients may have disconnected.
 const MOST_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Commits groups until nothing waits. While one group is committed, the files of the next are written.
+/// Commits groups until the queue is empty. While one group is committed, the files of the next are written.
 ///
-/// Clients that were answered together send their next rows together, a moment after the first of
-/// them: who commits at once takes that first one alone, and all the others wait for two commits
-/// instead of one. So the next group is taken when as many have come again, or a little after the commit.
+/// Clients that are answered together send their next rows together, shortly after one another. An immediate commit
+/// would contain only the first upload, and all others would wait for two commits instead of one. So the next group
+/// starts when as many uploads are queued again, or a short delay after the commit.
 pub(super) async fn commit_all(mut committer: Committer) {
     let table = &committer.table;
     let appends = &table.handle.appends;
@@ -73,7 +72,7 @@ pub(super) async fn commit_all(mut committer: Committer) {
             publishing.end().await;
             for_newest(table, group?).await
         };
-        // A panic is told by the end of the group's answers, and ends nothing else.
+        // A panic drops the answers of the group, which reports it, and affects nothing else.
         let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
         publishing.end().await;
         let Ok(Some(group)) = made_ready else {
@@ -90,13 +89,13 @@ pub(super) async fn commit_all(mut committer: Committer) {
         };
         select(pin!(appends.many(size)), pin!(committed)).await;
     }
-    // Nothing waits, and another one may have begun.
+    // The queue is empty, and another committer may have started.
     committer.is_done = true;
 }
 
-/// Writes the rows of a group to files; `None` when all of it was refused.
+/// Writes the rows of a group to files; `None` if all uploads were rejected.
 async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
-    // Columns that somebody was told of are there, whatever is being committed.
+    // A client that learned of a new column can append to it, whatever is being committed.
     let current = match table.changeable_current().await {
         Ok(current) => current,
         Err(error) => {
@@ -113,7 +112,7 @@ async fn stage_all(table: &Table, group: Vec<Waiting>) -> Option<Group> {
     (!staged.is_empty()).then_some(Group { version, staged })
 }
 
-/// The uploads but those whose files went with a branch that was deleted: another one has the name by now.
+/// Removes uploads whose files were deleted with their branch. Another branch may have the name by now.
 fn on_this_branch(group: Vec<Waiting>, current: &Current) -> Vec<Waiting> {
     let (here, gone): (Vec<_>, Vec<_>) = group.into_iter().partition(|upload| match &upload.rows {
         Rows::Gathered { .. } => true,
@@ -124,8 +123,8 @@ fn on_this_branch(group: Vec<Waiting>, current: &Current) -> Vec<Waiting> {
     here
 }
 
-/// The same group for the columns that the table has by now. Files that were written for others would be
-/// committed all the same, and their values taken for those of another column, or for none.
+/// Rewrites the group for the current schema. A commit of files with another schema would succeed, but readers would
+/// take their values for those of another column, or for none.
 async fn for_newest(table: &Table, group: Group) -> Option<Group> {
     match table.changeable().await {
         Ok(newest) if newest.schema() == group.version.schema() => Some(group),
@@ -136,7 +135,7 @@ async fn for_newest(table: &Table, group: Group) -> Option<Group> {
     }
 }
 
-/// The uploads in memory, those of one schema together; the others go to `staged` as they are.
+/// Groups the uploads in memory by schema; adds the others to `staged` unchanged.
 fn by_schema(group: Vec<Waiting>, staged: &mut Vec<Staged>) -> Vec<(SchemaRef, Vec<Waiting>)> {
     let mut classes: Vec<(SchemaRef, Vec<Waiting>)> = Vec::new();
     for waiting in group {
@@ -183,8 +182,8 @@ async fn stage(
     }
 }
 
-/// Brings files that were written to the disk: the first short one of a group while its commit is prepared.
-/// Others would hold up the commits of other writers, or take all threads that wait for disks.
+/// Starts the fsync of written files: of the first short file of a group, while its commit is prepared. Other files
+/// would delay the commits of other writers, or occupy all threads for blocking disk operations.
 async fn settle(
     table: &Table,
     version: &Arc<Dataset>,
@@ -231,7 +230,7 @@ async fn write(
     // One batch: the writer's cost is per batch, and short uploads hold few rows.
     let rows = concat_batches(schema, batches).map_err(lance::Error::from)?;
     let params = onto(newest, WriteMode::Append);
-    // Nobody has taken memory for the pieces of a long one.
+    // No memory is reserved for the multipart chunks of a long file.
     let version = match is_short(uploads) {
         true => {
             let files = LocalWriter::of(newest.clone(), table.durability()).await?;

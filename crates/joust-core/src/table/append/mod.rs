@@ -1,9 +1,9 @@
-//! Append: rows that arrive together share one commit.
+//! Append: concurrent uploads share one commit.
 //!
-//! A commit costs milliseconds whatever it holds. So an upload, once it is here in full, waits in its
-//! table's [`Queue`] for whoever commits; that one takes all that waits, writes it as one set of
-//! fragments ([`group`]) and commits once ([`publish`]). While it is at it the next group gathers and is
-//! written: one client alone waits for nothing, and the more clients write, the more share a commit.
+//! A commit costs milliseconds, whatever its size. So a complete upload waits in the [`Queue`] of its table. A
+//! committer takes all queued uploads, writes them as one set of fragments ([`group`]) and commits once ([`publish`]).
+//! Meanwhile the next group is collected and written. A single client does not wait, and with more clients each commit
+//! serves more of them.
 //!
 //! Long uploads write their own files as they arrive and share only the commit.
 
@@ -32,12 +32,12 @@ use crate::memory::Use;
 use group::Committer;
 use queue::{Answer, Rows, Waiting};
 
-/// Bytes of an upload that are read on the thread of who brings it: to have another one do so takes longer.
+/// Bytes of an upload that are decoded on the calling thread: passing them to another thread takes longer.
 const AT_ONCE: usize = 32 << 10;
 
-/// What has become of an upload by the time that its end is here.
+/// The state of an upload at its end.
 enum Arrived {
-    /// An earlier attempt of the request has made the commit.
+    /// An earlier attempt of the request committed it.
     Before(Written),
     Short(Rows),
     Long(BatchStream),
@@ -50,21 +50,21 @@ impl Table {
             .await
     }
 
-    /// The same for one who is told the outcome, on whichever thread knows it. A short upload that is here in
-    /// full waits for its commit when this returns, and no task waits with it.
+    /// As [`append`](Self::append), but passes the outcome to a callback on the thread that determines it. A short,
+    /// complete upload is queued when this returns, and no task waits for it.
     pub fn append_then(
         &self,
         upload: UploadReader,
         told: impl FnOnce(Result<Written>) + Send + Sync + 'static,
     ) {
         let answer = Answer::new(told);
-        // A panic is told by the end of the answer.
+        // A panic drops the answer, which reports it.
         let _ = catch_unwind(AssertUnwindSafe(|| self.append_at_once(upload, answer)));
     }
 
     fn append_at_once(&self, upload: UploadReader, answer: Answer) {
         let table = self.clone();
-        // The storage is asked what an earlier attempt did, and what a failure means on a branch.
+        // May access storage: to find the commit of an earlier attempt, and to explain a failure on a branch.
         let may_wait = upload.queued() > AT_ONCE
             || self.handle.branch().is_some()
             || self.attempt.as_ref().is_some_and(|own| own.since.is_some());
@@ -89,7 +89,7 @@ impl Table {
         }
         let (_, batches) = decode(upload).await?;
         Ok(match gather(batches).await? {
-            // Lance looks whether the columns of an upload without rows fit.
+            // Lance checks the columns of an upload without rows.
             Gathered::Whole {
                 schema, batches, ..
             } if batches.is_empty() => Arrived::Long(whole(schema, batches)),
@@ -132,7 +132,7 @@ impl Table {
     async fn committed_rows(&self, rows: Rows) -> Result<Written> {
         let (tell, told) = oneshot::channel();
         let answer = Answer::new(|outcome| {
-            // Who has gone does not hear it.
+            // The caller may have cancelled.
             let _ = tell.send(outcome);
         });
         self.enqueue(rows, answer);
@@ -147,14 +147,14 @@ impl Table {
         }
     }
 
-    /// Begins work that waits for the table's storage.
+    /// Spawns work that waits for the storage of the table.
     fn spawn<W>(&self, work: W) -> JoinHandle<W::Output>
     where
         W: Future<Output: Send> + Send + 'static,
     {
         match self.handle.is_local() {
             true => spawn_on_worker(work),
-            // Most of its time it waits, for a network.
+            // It mostly waits for the network.
             false => tokio::spawn(work),
         }
     }

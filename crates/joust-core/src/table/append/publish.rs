@@ -1,7 +1,7 @@
 //! The commit of a group.
 //!
-//! Where a commit of all fails, each upload's files are committed alone, with one exception: when it is
-//! not known whether a commit took place, nothing is tried again, since that could store rows twice.
+//! If a commit of all fails, the files of each upload are committed alone. Exception: if the outcome of the commit is
+//! unknown, joust does not retry, because a retry could store rows twice.
 
 use std::sync::Arc;
 
@@ -18,59 +18,59 @@ use crate::table::Table;
 use crate::table::multipart::{is_version_gone, version_gone};
 use crate::table::stage::refused;
 
-/// Files that hold the rows of some uploads and that no version names yet.
+/// Files with the rows of some uploads that no version references yet.
 pub(super) struct Staged {
     pub transaction: Transaction,
-    /// The version that they were written for.
+    /// The version for which they were written.
     pub version: Arc<Dataset>,
-    /// Its files on their way to the disk; `None` where nobody has to wait for that.
+    /// The fsync of its files; `None` if no fsync is needed.
     pub pending_fsync: Option<PendingFsync>,
     pub uploads: Vec<Waiting>,
 }
 
-/// What is to be one commit.
+/// The content of one commit.
 pub(super) struct Group {
-    /// The version that the files were written for.
+    /// The version for which the files were written.
     pub version: Arc<Dataset>,
     pub staged: Vec<Staged>,
 }
 
-/// The commits of a table's groups, one after the other.
+/// The commits of a table's groups, in sequence.
 #[derive(Default)]
 pub(super) struct Publishing {
-    /// What the last commit that has ended made, if it went well.
+    /// The version of the last finished commit, if it succeeded.
     last: Option<Arc<Dataset>>,
     current: Option<JoinHandle<Option<Arc<Dataset>>>>,
 }
 
 impl Publishing {
-    /// Waits until no commit is under way. Who ceases to wait may do so again.
+    /// Waits until no commit is running. Cancel-safe.
     pub async fn end(&mut self) {
         if let Some(current) = &mut self.current {
-            // Its clients are told of a panic by the end of their answers.
+            // A panic drops the answers of its clients, which reports it.
             self.last = current.await.ok().flatten();
             self.current = None;
         }
     }
 
-    /// Begins to commit a group, after the [end](Self::end) of the one before it.
+    /// Starts the commit of a group, after the [end](Self::end) of the previous one.
     pub fn begin(&mut self, table: &Table, group: Group) {
         let last = self.last.take();
         self.current = Some(table.spawn(publish(table.clone(), group, last)));
     }
 }
 
-/// Commits a group and tells its clients; the new version, if it is one. `last`: the version that the group
-/// before this one became.
+/// Commits a group and answers its clients. Returns the new version on success. `last`: the version of the previous
+/// group.
 async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Option<Arc<Dataset>> {
     let Group {
         mut version,
         mut staged,
     } = group;
-    // Only rows were added since: what was written for one version was written for the other.
+    // Only rows were added since: files for one version are valid for the other.
     if let Some(last) = last
         && last.version_id() == version.version_id() + 1
-        // Not one of a branch that was deleted meanwhile and had this one's name.
+        // Not the version of a deleted branch of the same name.
         && Arc::ptr_eq(&last.session(), &version.session())
     {
         let transactions = staged.iter_mut().map(|one| &mut one.transaction);
@@ -103,7 +103,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
                 made = Some(committed);
             }
             Err(error) if columns_changed(&error) => again(&table, one.uploads),
-            // Only an upload that wrote files of its own can have taken so long.
+            // Only an upload that wrote its own files can take this long.
             Err(error) if is_version_gone(&error) => refuse(one.uploads, &version_gone()),
             Err(error) => refuse(one.uploads, &refused(error)),
         }
@@ -111,7 +111,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
     made
 }
 
-/// Makes all of the files part of the table's next version.
+/// Commits all files as the next version of the table.
 async fn commit(
     table: &Table,
     version: Arc<Dataset>,
@@ -134,8 +134,8 @@ async fn commit(
     Ok(Arc::new(committed))
 }
 
-/// Has rows written again for the columns that the table has by now. Those that were not kept in memory are
-/// the client's to send again.
+/// Rewrites rows for the current schema. Rows that are no longer in memory are rejected: the client must send them
+/// again.
 fn again(table: &Table, uploads: Vec<Waiting>) {
     let (kept, gone): (Vec<_>, Vec<_>) = uploads
         .into_iter()
@@ -151,8 +151,8 @@ fn columns_are_others() -> Error {
     )
 }
 
-/// Whether the disk has not taken the files of some: then nothing was committed for that reason, and those
-/// alone fail.
+/// Whether the fsync of some files failed. In that case nothing was committed for this reason, and only those uploads
+/// fail.
 async fn is_broken(staged: &[Staged]) -> bool {
     for pending in staged.iter().filter_map(|one| one.pending_fsync.as_ref()) {
         if pending.end().await.is_err() {
@@ -162,7 +162,7 @@ async fn is_broken(staged: &[Staged]) -> bool {
     false
 }
 
-/// Whether it is certain that nothing was committed, and that the cause may be one of many.
+/// Whether it is certain that nothing was committed, and a single upload may be the cause.
 fn may_try_alone(error: &lance::Error) -> bool {
     use lance::Error as L;
     is_version_gone(error)

@@ -17,7 +17,7 @@ fn row() -> Vec<RecordBatch> {
     vec![RecordBatch::try_from_iter([("n", numbers)]).unwrap()]
 }
 
-/// A row in a file, and where its client's answer comes.
+/// A row in a file, and the receiver of its answer.
 async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Written>>) {
     let params = WriteParams {
         mode: WriteMode::Append,

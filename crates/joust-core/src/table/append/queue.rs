@@ -1,4 +1,4 @@
-//! The rows that wait for a commit of one table.
+//! The queue of rows to commit to one table.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,28 +16,28 @@ use crate::error::{Code, Error, Result};
 use crate::memory::Reservation;
 use crate::table::Written;
 
-/// Uploads, and bytes of their rows, that may wait for a table at once.
+/// The most queued uploads of a table, and their bytes of rows.
 const MAX_WAITING: usize = 4096;
 const MAX_WAITING_BYTES: usize = 256 << 20;
-/// Bytes of rows that one commit takes up.
+/// The most bytes of rows in one commit.
 const MAX_GROUP_BYTES: usize = 64 << 20;
 
-/// An upload that is here in full.
+/// A complete upload.
 pub(super) enum Rows {
     /// In memory.
     Gathered {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
         bytes: usize,
-        /// Taken for the copy that is written.
+        /// Reserved for the copy that is written.
         _memory: Reservation,
     },
-    /// In files of its own, which no version names yet.
+    /// In its own files, which no version references yet.
     Staged {
         transaction: Box<Transaction>,
-        /// The version that they were written for.
+        /// The version for which they were written.
         version: Arc<Dataset>,
-        /// The branch that they are beside.
+        /// The branch with the files.
         branch: Option<Arc<OnBranch>>,
         num_rows: u64,
     },
@@ -54,7 +54,7 @@ impl Rows {
     }
 }
 
-/// Tells once how an append has ended, on whichever thread knows: also when that has panicked.
+/// Reports the outcome of an append once, on the thread that determines it, also after a panic.
 pub(super) struct Answer(Option<Box<dyn FnOnce(Result<Written>) + Send + Sync>>);
 
 impl Answer {
@@ -66,7 +66,7 @@ impl Answer {
         self.once(outcome);
     }
 
-    /// A panic of who is told ends nobody else's answer.
+    /// A panic of one callback does not affect other answers.
     fn once(&mut self, outcome: Result<Written>) {
         if let Some(told) = self.0.take() {
             let _ = catch_unwind(AssertUnwindSafe(|| told(outcome)));
@@ -88,14 +88,14 @@ impl Drop for Answer {
 
 pub(super) struct Waiting {
     pub rows: Rows,
-    /// What its commit tells of it.
+    /// The request stamp for its commit.
     pub stamp: Option<RequestStamp>,
     bytes: usize,
     answer: Answer,
 }
 
 impl Waiting {
-    /// `stamp`: makes the stamp of an upload of so many rows.
+    /// `stamp`: creates the stamp for a number of rows.
     pub fn new(
         rows: Rows,
         stamp: impl FnOnce(u64) -> Option<RequestStamp>,
@@ -113,7 +113,7 @@ impl Waiting {
         }
     }
 
-    /// With where its answer comes.
+    /// With the receiver of its answer.
     #[cfg(test)]
     pub fn heard(rows: Rows) -> (Self, tokio::sync::oneshot::Receiver<Result<Written>>) {
         let (tell, told) = tokio::sync::oneshot::channel();
@@ -123,12 +123,12 @@ impl Waiting {
         (Self::new(rows, |_| None, answer), told)
     }
 
-    /// Bytes of its rows that are in memory.
+    /// Bytes of its rows in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Tells the client that its rows are in a version.
+    /// Answers that the rows are in a version.
     pub fn written(self, version: u64) {
         let num_rows = self.rows.count();
         self.answer.tell(Ok(Written { version, num_rows }));
@@ -139,11 +139,11 @@ impl Waiting {
     }
 }
 
-/// Appends of one table, first come, first served.
+/// Appends of one table, first in, first out.
 #[derive(Default)]
 pub(in crate::table) struct Queue {
     state: Mutex<State>,
-    /// As many wait as were awaited.
+    /// Notified when the awaited number of uploads is queued.
     many: Notify,
 }
 
@@ -151,15 +151,14 @@ pub(in crate::table) struct Queue {
 struct State {
     waiting: VecDeque<Waiting>,
     bytes: usize,
-    /// Somebody commits, and will look here again before it ends.
+    /// A committer is running and will check the queue again before it ends.
     committing: bool,
-    /// How many somebody waits for, or did until something else came.
+    /// The number of uploads that the committer waits for, or that it last waited for.
     awaited: usize,
 }
 
 impl Queue {
-    /// True: nobody commits, and the caller sees to it that somebody does. What there is no room for is
-    /// refused.
+    /// Returns true if no committer is running: the caller must start one. Rejects uploads beyond the capacity.
     pub(super) fn push(&self, waiting: Waiting) -> bool {
         let mut state = self.state.lock();
         let is_full = state.waiting.len() >= MAX_WAITING
@@ -178,7 +177,7 @@ impl Queue {
         !std::mem::replace(&mut state.committing, true)
     }
 
-    /// Takes back from who commits what it was given, before all others.
+    /// Puts uploads of a committer back, in front of all others.
     pub(super) fn take_back(&self, uploads: Vec<Waiting>) {
         let mut state = self.state.lock();
         state.bytes += uploads.iter().map(Waiting::bytes).sum::<usize>();
@@ -187,10 +186,10 @@ impl Queue {
         }
     }
 
-    /// Waits until `count` uploads wait.
+    /// Waits until `count` uploads are queued.
     pub(super) async fn many(&self, count: usize) {
         loop {
-            // Before the question: what comes after the answer is heard.
+            // Created before the check, so that no notification is missed.
             let come = self.many.notified();
             {
                 let mut state = self.state.lock();
@@ -203,7 +202,7 @@ impl Queue {
         }
     }
 
-    /// Refuses all that waits, for a committer that has ended before its time: the next push starts another.
+    /// Rejects all queued uploads, for a committer that ended early: the next push starts another.
     pub(super) fn abandon(&self) {
         let left = {
             let mut state = self.state.lock();
@@ -214,7 +213,7 @@ impl Queue {
         drop(left);
     }
 
-    /// What the next commit takes up; `None` ends the committer, and the next push starts another.
+    /// The uploads of the next commit; `None` ends the committer, and the next push starts another.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
         let mut state = self.state.lock();
         let mut group = Vec::new();

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::memory::{Budget, Memory, Use};
 
-/// An upload of one row of so many bytes, and where its answer comes.
+/// An upload of one row of this size, and the receiver of its answer.
 fn upload(bytes: usize) -> (Waiting, oneshot::Receiver<Result<Written>>) {
     let value: ArrayRef = Arc::new(BinaryArray::from_iter_values([vec![0; bytes]]));
     let batch = RecordBatch::try_from_iter([("value", value)]).unwrap();
@@ -82,7 +82,7 @@ fn who_waits_for_many_hears_of_them_when_they_are_there() {
     }
     assert!(is_ready(many.as_mut()));
     assert!(is_ready(pin!(queue.many(2))), "more are there already");
-    // Whoever gave up waiting is in nobody's way.
+    // A cancelled wait does not block others.
     assert!(!is_ready(pin!(queue.many(4))));
     let mut more = pin!(queue.many(5));
     push(&queue, 1).unwrap();

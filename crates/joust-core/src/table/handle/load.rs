@@ -1,4 +1,4 @@
-//! Reads versions from the storage: the newest, and one that a client names.
+//! Loads versions from storage: the newest, and one that a client names.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::table::ReadOptions;
 use crate::table::current::Current;
 
 impl Handle {
-    /// Opens what is there.
+    /// Opens the newest version.
     pub(super) async fn load(&self, session: Arc<Session>) -> Result<Current> {
         let found = self.load_newest(session.clone()).await?;
         match self
             .pins
             .is_being_removed(&self.place, found.dataset.version_id())
         {
-            // Newer ones have come meanwhile, and a clean-up: none removes the newest.
+            // A clean-up after newer commits removed the version; no clean-up removes the newest.
             true => self.load_newest(session).await,
             false => Ok(found),
         }
     }
 
-    /// A branch is there as long as it has its reference, whatever its directory holds.
+    /// A branch exists as long as its reference does, whatever its directory contains.
     async fn load_newest(&self, session: Arc<Session>) -> Result<Current> {
         self.links.check(&self.place.location)?;
         let branch = match &self.place.branch {
@@ -69,14 +69,14 @@ impl Handle {
         Ok(self.opened(dataset, branch))
     }
 
-    /// One version: the newest when `version` is `None`. It stays as long as the dataset is kept.
+    /// One version: the newest when `version` is `None`. It is not removed as long as the dataset exists.
     pub async fn at(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
         let ReadOptions {
             version,
             not_before,
             min_version,
         } = options;
-        // A version that is not known here may have been made elsewhere meanwhile.
+        // Another process may have created the unknown version meanwhile.
         let newest = self
             .current(not_before, min_version.max(version))
             .await?

@@ -237,7 +237,7 @@ async fn rows_that_a_compaction_removed_are_not_found() {
     let pair = Pair::new(0..300, 64 << 20).await;
     pair.index("IVF_FLAT", "l2").await;
     pair.asking.delete("id < 150").await.unwrap();
-    let work = joust_core::Work::new(Arc::new(|_| {}));
+    let work = joust_core::WorkContext::new(Arc::new(|_| {}));
     pair.asking
         .compact(&Default::default(), &work)
         .await

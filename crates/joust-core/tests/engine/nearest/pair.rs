@@ -79,7 +79,7 @@ impl Pair {
     }
 
     pub async fn compact(&self) {
-        let work = joust_core::Work::new(Arc::new(|_| {}));
+        let work = joust_core::WorkContext::new(Arc::new(|_| {}));
         let compacted = self.asking.compact(&Default::default(), &work).await;
         compacted.unwrap();
     }

@@ -1,5 +1,5 @@
-//! The wire forms of a text query, member by member. A member of the wrong type is refused with its
-//! path: an engine that passes over it would do something else than what was asked.
+//! The wire formats of a text query, member by member. A member of the wrong type is rejected with its path, because
+//! ignoring it would run a different query than the client sent.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::object::Object;
 
 /// The value of `full_text_query`.
 #[derive(Deserialize)]
-pub struct Form {
+pub struct FullTextQuery {
     #[serde(default)]
     pub string_query: Option<Object<Words>>,
     #[serde(default)]
@@ -53,7 +53,7 @@ pub struct Match {
     pub terms: String,
     #[serde(default)]
     pub boost: Option<Weight>,
-    /// `None`: absent. What null means depends on the wire form.
+    /// `None`: absent. The meaning of null depends on the wire format.
     #[serde(default, deserialize_with = "present")]
     pub fuzziness: Option<Option<Fuzziness>>,
     #[serde(default)]
@@ -263,7 +263,7 @@ impl<const MOST: u32> TryFrom<u64> for Within<MOST> {
     }
 }
 
-/// A number of edits, or the word for what suits the length of a word.
+/// A number of edits, or the word that selects it by the length of each word.
 impl TryFrom<Value> for Fuzziness {
     type Error = String;
 
@@ -280,7 +280,7 @@ impl TryFrom<Value> for Fuzziness {
     }
 }
 
-/// Tells a member that is null from one that is absent.
+/// Distinguishes null from absent.
 fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,16 +1,17 @@
-//! Rows of one query, scored lower where another finds them too: what tantivy lacks for `boost`.
+//! Boosting query: rows of one query, with a lower score where another query matches them, too. tantivy has no such
+//! query for `boost`.
 
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
 
 #[derive(Debug)]
-pub struct DemoteQuery {
+pub struct BoostingQuery {
     positive: Box<dyn Query>,
     negative: Box<dyn Query>,
     factor: Score,
 }
 
-impl DemoteQuery {
+impl BoostingQuery {
     pub fn new(positive: Box<dyn Query>, negative: Box<dyn Query>, factor: Score) -> Self {
         Self {
             positive,
@@ -20,7 +21,7 @@ impl DemoteQuery {
     }
 }
 
-impl Clone for DemoteQuery {
+impl Clone for BoostingQuery {
     fn clone(&self) -> Self {
         Self::new(
             self.positive.box_clone(),
@@ -30,9 +31,9 @@ impl Clone for DemoteQuery {
     }
 }
 
-impl Query for DemoteQuery {
+impl Query for BoostingQuery {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        Ok(Box::new(DemoteWeight {
+        Ok(Box::new(BoostingWeight {
             positive: self.positive.weight(scoring)?,
             negative: self.negative.weight(scoring)?,
             factor: self.factor,
@@ -44,15 +45,15 @@ impl Query for DemoteQuery {
     }
 }
 
-struct DemoteWeight {
+struct BoostingWeight {
     positive: Box<dyn Weight>,
     negative: Box<dyn Weight>,
     factor: Score,
 }
 
-impl Weight for DemoteWeight {
+impl Weight for BoostingWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        Ok(Box::new(DemoteScorer {
+        Ok(Box::new(BoostingScorer {
             positive: self.positive.scorer(reader, boost)?,
             negative: self.negative.scorer(reader, boost)?,
             factor: self.factor,
@@ -64,13 +65,13 @@ impl Weight for DemoteWeight {
     }
 }
 
-struct DemoteScorer {
+struct BoostingScorer {
     positive: Box<dyn Scorer>,
     negative: Box<dyn Scorer>,
     factor: Score,
 }
 
-impl DocSet for DemoteScorer {
+impl DocSet for BoostingScorer {
     fn advance(&mut self) -> DocId {
         self.positive.advance()
     }
@@ -88,7 +89,7 @@ impl DocSet for DemoteScorer {
     }
 }
 
-impl Scorer for DemoteScorer {
+impl Scorer for BoostingScorer {
     fn score(&mut self) -> Score {
         let document = self.positive.doc();
         let score = self.positive.score();

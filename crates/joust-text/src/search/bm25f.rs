@@ -1,7 +1,7 @@
-//! Words of one text that is spread over several columns, scored as if it stood in one: BM25F.
+//! Words over several columns, scored as if the columns were one text: BM25F.
 //!
-//! A word counts as often as it stands in all of the columns, a row is as long as all of them, and a
-//! word is as rare as the rows that have it anywhere. A column's weight multiplies both.
+//! Term frequency and length are sums over all columns, with the weight of each column. The document frequency of a
+//! word is the number of rows that contain it in any column.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -14,10 +14,10 @@ use super::plan::Searched;
 use super::{Hit, Interrupt, Observe, Step};
 use crate::error::{Error, Result};
 
-/// What is asked of some columns together.
+/// The part of a query that searches several columns as one text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Combined {
-    /// Columns by their number, with their weights.
+pub struct Bm25f {
+    /// Column numbers with weights.
     pub columns: Vec<(usize, f32)>,
     pub terms: Vec<String>,
     /// A row must have every term.
@@ -30,7 +30,7 @@ pub type Weighted<'a> = (Searched<'a>, f32);
 /// Every row, ordered by row id.
 pub fn rows(
     columns: &[Weighted<'_>],
-    asked: &Combined,
+    asked: &Bm25f,
     interrupt: Interrupt<'_>,
     observe: Observe<'_>,
 ) -> Result<Vec<Hit>> {
@@ -67,7 +67,7 @@ pub fn rows(
             let norm = 1.2 * (0.25 + 0.75 * length / mean);
             let score = times.iter().map(|rows| match rows.get(&row) {
                 Some(found) => {
-                    rarity(rows.len() as f32, total) * 2.2 * found.times / (found.times + norm)
+                    idf(rows.len() as f32, total) * 2.2 * found.times / (found.times + norm)
                 }
                 None => 0.0,
             });
@@ -83,13 +83,13 @@ pub fn rows(
 
 #[derive(Default)]
 struct Found {
-    /// Weighted.
+    /// Sum of the weighted term frequencies.
     times: f32,
-    /// The filter leaves the row.
+    /// Whether the row passes the filter.
     wanted: bool,
 }
 
-/// How often each visible row has a term.
+/// Term frequency of a term in each visible row.
 fn occurrences(
     columns: &[Weighted<'_>],
     term: &str,
@@ -130,7 +130,7 @@ fn occurrences(
     Ok(rows)
 }
 
-/// The length of each row over all columns.
+/// The length of each row, summed over all columns.
 fn measure(
     columns: &[Weighted<'_>],
     lengths: &mut HashMap<u64, f32>,
@@ -154,6 +154,6 @@ fn measure(
     Ok(())
 }
 
-fn rarity(frequency: f32, total: f32) -> f32 {
+fn idf(frequency: f32, total: f32) -> f32 {
     (1.0 + (total - frequency + 0.5) / (frequency + 0.5)).ln()
 }
