@@ -7,6 +7,7 @@ import { mainThreadHandler } from "../threads/forwarded-operations.js";
 import type { SharedState } from "../threads/shared-state.js";
 import type { Targets } from "../threads/thread-rpc.js";
 import { createHttpServer } from "./http-server.js";
+import { workerMultipart } from "./worker-multipart.js";
 import type { Workers } from "./workers.js";
 
 export interface ListenOptions {
@@ -45,12 +46,12 @@ export async function listen({
 
 /** The objects that worker threads call in the main thread. */
 function workerTargets(services: Services, keys: KeyStore): Targets {
-  const { catalog, jobs, transactions, multipart, idempotency, maintenance, threads } = services;
+  const { catalog, jobs, transactions, idempotency, maintenance, threads } = services;
   const targets = {
     catalog,
     jobs,
     transactions,
-    multipart,
+    multipart: workerMultipart(services),
     idempotency,
     maintenance,
     threads,

@@ -60,6 +60,25 @@ describe.runIf(process.platform === "linux")("a server with two threads", () => 
     }
   });
 
+  it("replaces a part of an upload and aborts the upload in every thread", async () => {
+    const [first] = each as [Connection];
+    expect((await first.post("/v1/table/parts/create", items(1))).status).toBe(200);
+    for (const connection of each) {
+      const begun = await connection.post("/v1/table/parts/multipart_write/create");
+      const { upload_id } = begun.json;
+      const query = `upload_id=${upload_id}`;
+      const part = `/v1/table/parts/insert?${query}&upload_part_id=a`;
+      for (const rows of [2, 3]) {
+        expect((await connection.post(part, items(rows))).json).toMatchObject({
+          num_inserted_rows: rows,
+        });
+      }
+      const aborted = await connection.post(`/v1/table/parts/multipart_write/abort?${query}`);
+      expect(aborted).toEqual({ status: 200, json: {} });
+    }
+    expect((await first.post("/v1/table/parts/drop")).status).toBe(200);
+  });
+
   it("distinguishes a table from the former table with the same name", async () => {
     for (let n = 0; n < 6; n++) {
       const [writer, dropper] = [each[n], each[n + 6]] as [Connection, Connection];
