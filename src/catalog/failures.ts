@@ -34,5 +34,5 @@ export const tableExists = (id: TableId): JoustError =>
 export const locationTaken = (): JoustError =>
   new JoustError(
     ErrorCode.TableAlreadyExists,
-    "location is in use, or lies around or inside the location of another table: choose another location",
+    "a table already exists at that location, around it or inside it: choose another location",
   );

@@ -84,7 +84,9 @@ describe("joust maintain", () => {
     const clean = () => maintain(root, "--table", "read", "--keep-versions", "0s");
     expect(await clean()).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^read: removed 5 old versions, \d+ bytes; retained 1 old versions/),
+      out: expect.stringMatching(
+        /^read: removed 5 old versions, \d+ bytes; retained 1 old versions/,
+      ),
     });
     for (;;) {
       const { done, value } = await reader.read();

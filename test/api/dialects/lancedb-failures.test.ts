@@ -104,6 +104,15 @@ describe("a request that conflicts with existing state in the LanceDB dialect", 
     },
   );
 
+  it.each(["register/", "declare/"])(
+    "reports a location in use as a table that already exists: %s",
+    async (call) => {
+      const { location } = await joust.client.ok("/v1/table/there/describe");
+      const answer = await post(`/v1/table/fresh/${call}`, { location });
+      expectFailure(answer, 400, 5, /already exists/);
+    },
+  );
+
   it("gets 406 for create_index with document_granularity list_element", async () => {
     const body = { column: "name", index_type: "FTS", document_granularity: "list_element" };
     const answer = await post("/v1/table/there/create_index/", body);
