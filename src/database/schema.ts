@@ -212,7 +212,9 @@ export interface CatalogSchema {
   requests: RequestsRow;
   api_keys: ApiKeysRow;
   servers: ServersRow;
+  /** Removal acknowledgements. */
   departures: DeparturesRow;
+  /** Leases. */
   duties: DutiesRow;
   secrets: SecretsRow;
   settings: SettingsRow;
