@@ -39,10 +39,10 @@ export interface RunningServer {
  */
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
   checkTransport(config);
-  if (isRemote(config.root))
-    log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
   const shared = new SharedState();
   const storage = await openServerStorage(config, shared, log);
+  if (isRemote(config.root))
+    log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
   const { store } = storage;
   try {
     const { services, workers, stop: stopServices } = await startServices(config, storage, log);
