@@ -12,7 +12,7 @@ import { commandLine, filesOf, processTree, signal } from "./processes.mjs";
 export async function tryDemo(host) {
   let answeredAt;
   const demo = await host.start(["joust", "demo", "--stay"], (out) => {
-    if (/^3\. nearest/m.test(out)) answeredAt ??= performance.now();
+    if (/^3\. Texts nearest/m.test(out)) answeredAt ??= performance.now();
     if (!out.includes("The server runs until Ctrl-C")) return undefined;
     const url = /joust listens on (\S+)/.exec(out)?.[1];
     const key = /Bearer (joust_[\w-]+)/.exec(out)?.[1];
