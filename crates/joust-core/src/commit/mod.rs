@@ -32,7 +32,7 @@ use layer::Layered;
 pub(crate) use lock::CommitLock;
 use on_branch::BranchCheck;
 pub(crate) use on_branch::OnBranch;
-pub(crate) use outcome::{CommitOutcome, to_outcome};
+pub(crate) use outcome::{CommitOutcome, LastCommit, to_outcome};
 pub(crate) use request_stamp::{RequestStamp, find, stamped, versions_gone};
 pub(crate) use schema_check::{columns_changed, written_for};
 

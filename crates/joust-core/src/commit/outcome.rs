@@ -61,6 +61,29 @@ pub(crate) async fn to_outcome<T>(
     }
 }
 
+/// The last commit of a change whose future may be dropped during the commit: the commit continues by itself.
+#[derive(Clone, Default)]
+pub(crate) struct LastCommit(Arc<Mutex<Option<Tried>>>);
+
+impl LastCommit {
+    /// Runs a change and remembers the last commit that it attempts.
+    pub(crate) async fn run<T>(&self, change: impl Future<Output = T>) -> T {
+        LAST.scope(self.0.clone(), change).await
+    }
+
+    /// Whether the change took effect, or may have, although it failed or its future was dropped. Waits for the end
+    /// of a commit under way.
+    pub(crate) async fn may_have_committed(&self) -> bool {
+        let tried = self.0.lock().take();
+        let Some(tried) = tried else { return false };
+        let failure = lance::Error::internal("the change did not wait for its commit");
+        match tried.version_made(failure).await {
+            Ok(_) => true,
+            Err(error) => error.is_commit_status_unknown(),
+        }
+    }
+}
+
 impl Tried {
     async fn version_made(self, failure: lance::Error) -> lance::Result<u64> {
         // A panic of the task ends it too.

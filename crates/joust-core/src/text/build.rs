@@ -14,6 +14,7 @@ use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
 use super::files::{Scratch, publish, withdraw};
 use super::fill::{Making, Rows};
+use crate::commit::LastCommit;
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::work::{OnProgress, Progress};
@@ -111,9 +112,11 @@ pub async fn commit(
         .field(&target.column.field)
         .map(|field| field.id)
         .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column.field)))?;
+    let last = LastCommit::default();
     let mut unpublished = Unpublished {
         dataset,
         segments: Vec::new(),
+        last: last.clone(),
     };
     let mut segments = Vec::new();
     for made in made {
@@ -139,7 +142,7 @@ pub async fn commit(
     let (mut newest, _version) = table.copy_of_newest().await?;
     let commit = newest.commit_existing_index_segments(target.name, &target.column.field, segments);
     let lock = &table.handle().commit_lock;
-    lock.commit(commit).await.map_err(rearranged)?;
+    lock.commit(last.run(commit)).await.map_err(rearranged)?;
     unpublished.segments.clear();
     Ok(table.committed(newest))
 }
@@ -160,6 +163,7 @@ fn rearranged(error: lance::Error) -> Error {
 struct Unpublished<'a> {
     dataset: &'a Arc<Dataset>,
     segments: Vec<Uuid>,
+    last: LastCommit,
 }
 
 impl Drop for Unpublished<'_> {
@@ -168,8 +172,13 @@ impl Drop for Unpublished<'_> {
             return;
         }
         let (dataset, segments) = (self.dataset.clone(), std::mem::take(&mut self.segments));
+        let last = self.last.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
+                // The build may have been cancelled during its commit, which then continues.
+                if last.may_have_committed().await {
+                    return;
+                }
                 for uuid in segments {
                     withdraw(&dataset, uuid).await;
                 }
