@@ -142,7 +142,10 @@ async function publishedEngine(work, host) {
   const checkout = join(work, "checkout");
   copyCheckout(checkout);
   const out = await mustRun(host, "npm", "--prefix", checkout, "run", "demo", "--", "--once");
-  if (!out.includes("downloading the engine from the package") || !out.includes("5. Texts nearest")) {
+  if (
+    !out.includes("downloading the engine from the package") ||
+    !out.includes("5. Texts nearest")
+  ) {
     throw new Error(`the demo printed: ${out}`);
   }
   return "the demo used the engine of the platform package";
