@@ -134,9 +134,9 @@ describe("the handler of an upload whose caller is looked up asynchronously", ()
     for (const name of ["known last", "whole last"]) {
       const path = encodeURIComponent(name);
       const request = await begin(small.url, path, length(4));
-      await waitFor("somebody is looked up", async () => resolveCaller !== undefined);
+      await waitFor("the caller is looked up", async () => resolveCaller !== undefined);
       const parts = [
-        () => resolveCaller?.({ id: "1", name: "somebody", role: "write" }),
+        () => resolveCaller?.({ id: "1", name: "caller", role: "write" }),
         () => request.send("all."),
       ];
       if (name === "known last") parts.reverse();

@@ -25,7 +25,7 @@ export async function checkRows({ client }: Server, batches: readonly Batch[]): 
     else expect([0, rows], `unacknowledged batch ${number}`).toContain(stored);
     result.delete(number);
   }
-  expect([...result.keys()], "batches that nobody sent").toEqual([]);
+  expect([...result.keys()], "batches that no client sent").toEqual([]);
 }
 
 /** The index on `batch` returns the same rows as a scan. */
