@@ -66,12 +66,16 @@ export declare class Engine {
    * there is nothing. Returns the names of remaining entries.
    */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
+  /** Reads a statement. `body`: JSON `{query, parameters, limit}`. */
+  sqlStatement(body: Uint8Array): Promise<SqlStatement>
   /**
-   * The tables that a statement reads, without duplicates, in a deterministic order. `body`: JSON `{query,
-   * parameters, limit}`.
+   * The rows that a statement writes, as an Arrow stream for the operation that writes them. `body`: as for
+   * `sqlStatement`; `target`: the table that the statement changes, if it exists.
    */
-  sqlTables(body: Uint8Array): Promise<Array<SqlTable>>
-  /** Runs a statement. `body`: as for `sqlTables`. The result has no version. */
+  sqlRows(body: Uint8Array, options: SqlOptions, target?: SqlTarget | undefined | null): Promise<QueryAnswer>
+  /** The result of a statement that the server ran: columns of the same length. Without columns it has no rows. */
+  sqlResult(columns: Array<SqlColumn>, format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'): Promise<QueryAnswer>
+  /** Runs a query. `body`: as for `sqlStatement`. The result has no version. */
   sql(body: Uint8Array, options: SqlOptions): Promise<QueryAnswer>
   /** The names of the tables in a view's query, each in parts, as written. */
   viewTables(sql: string): Promise<Array<Array<string>>>
@@ -767,6 +771,13 @@ export interface SkippedEntry {
   reason: string
 }
 
+/** A column of a result, without nulls: numbers that are integers, or texts. */
+export interface SqlColumn {
+  name: string
+  numbers?: Array<number>
+  texts?: Array<string>
+}
+
 /** A table in `information_schema`. */
 export interface SqlListed {
   schema: string
@@ -778,7 +789,7 @@ export interface SqlListed {
 
 /** Options of a statement. */
 export interface SqlOptions {
-  /** One for each of `sqlTables`, in that order. */
+  /** One for each of the statement's tables, in that order. */
   sources: Array<SqlSource>
   /** The content of `information_schema`. */
   schemata?: Array<string>
@@ -804,6 +815,14 @@ export interface SqlSource {
   information?: string
 }
 
+/** A statement that was read. */
+export interface SqlStatement {
+  /** The tables that it reads, without duplicates, in a deterministic order. */
+  tables: Array<SqlTable>
+  /** What it changes, as JSON. Absent for a query. */
+  change?: string
+}
+
 /** A table in a statement. */
 export interface SqlTable {
   /** The name in the statement, in parts. */
@@ -812,6 +831,12 @@ export interface SqlTable {
   version?: number
   /** Of `FOR VERSION AS OF 'tag'`. */
   tag?: string
+}
+
+/** The table that a statement changes. */
+export interface SqlTarget {
+  location: string
+  storageOptions?: Record<string, string>
 }
 
 /** A branch of a table. */

@@ -44,6 +44,13 @@ export interface Call<Params, Payload> {
   header(name: string): string;
   /** Runs `work` if the client disconnects before it has the reply. */
   onAbort(work: () => void): void;
+  /**
+   * Checks that the caller may run another operation with this call, for a handler that runs it. Returns a promise only
+   * if the check reads the catalog.
+   *
+   * @throws code 15
+   */
+  authorize(operation: Operation, call: Call<unknown, unknown>): void | Promise<void>;
 }
 
 /** A source of the bytes of a long reply. */

@@ -1,5 +1,8 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
-import type { Call, Dialect } from "../api/operation.js";
+import type { Call, Dialect, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import type { Identity } from "../auth/authenticator.js";
+import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { Freshness } from "../tables/target.js";
 import type { HttpRequest } from "./http-request.js";
 
@@ -18,6 +21,8 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly payload: unknown,
     readonly context: Readonly<Record<string, string>>,
     readonly fresh: Freshness,
+    private readonly identity: Identity,
+    private readonly services: Services,
   ) {
     this.#request = request;
     this.requestId = request.requestId;
@@ -30,5 +35,10 @@ export class RequestCall implements Call<unknown, unknown> {
   onAbort(work: () => void): void {
     if (this.#request.aborted) work();
     else this.#request.onAbort(work);
+  }
+
+  authorize(operation: Operation, call: Call<unknown, unknown>): void | Promise<void> {
+    checkPermission(operation, this.identity);
+    return checkAdministrative(operation, this.identity, call, this.services);
   }
 }

@@ -223,6 +223,8 @@ export class RequestHandler {
       body ?? this.#rawBody,
       contextOf(request.headers, body),
       request.headers.fresh(),
+      this.#identity as Identity,
+      this.dependencies.services,
     );
     const reply = this.#checkAdministrative(this.#call);
     if (reply instanceof Promise) {

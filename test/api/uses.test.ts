@@ -54,6 +54,7 @@ const call = {
   attempt: undefined,
   header: () => "",
   onAbort: () => {},
+  authorize: () => {},
 } as const;
 
 describe("`uses` of an operation", () => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use joust_core::engine::SqlSource as Source;
 use joust_core::ipc::Format;
-use joust_core::sql::{self, At, Listed, Listing, Output};
+use joust_core::sql::{self, At, Column, Listed, Listing, Output, Values};
 use joust_core::table::ReadOptions;
 use joust_core::{Error, Result};
 use napi::Env;
@@ -26,6 +26,30 @@ pub struct SqlTable {
     pub version: Option<f64>,
     /// Of `FOR VERSION AS OF 'tag'`.
     pub tag: Option<String>,
+}
+
+/// A statement that was read.
+#[napi(object)]
+pub struct SqlStatement {
+    /// The tables that it reads, without duplicates, in a deterministic order.
+    pub tables: Vec<SqlTable>,
+    /// What it changes, as JSON. Absent for a query.
+    pub change: Option<String>,
+}
+
+/// A column of a result, without nulls: numbers that are integers, or texts.
+#[napi(object)]
+pub struct SqlColumn {
+    pub name: String,
+    pub numbers: Option<Vec<f64>>,
+    pub texts: Option<Vec<String>>,
+}
+
+/// The table that a statement changes.
+#[napi(object)]
+pub struct SqlTarget {
+    pub location: String,
+    pub storage_options: Option<HashMap<String, String>>,
 }
 
 /// The resolution of a name in a statement: a table, or with `information` one of `information_schema`.
@@ -54,7 +78,7 @@ pub struct SqlListed {
 /// Options of a statement.
 #[napi(object)]
 pub struct SqlOptions {
-    /// One for each of `sqlTables`, in that order.
+    /// One for each of the statement's tables, in that order.
     pub sources: Vec<SqlSource>,
     /// The content of `information_schema`.
     pub schemata: Option<Vec<String>>,
@@ -69,23 +93,27 @@ pub struct SqlOptions {
     pub number: Option<f64>,
 }
 
+fn output(format: &str) -> Output {
+    match format {
+        "file" => Output::Arrow(Format::File),
+        "json" => Output::Json,
+        "json-lines" => Output::JsonLines,
+        "csv" => Output::Csv,
+        _ => Output::Arrow(Format::Stream),
+    }
+}
+
 impl SqlOptions {
-    fn output(&self) -> Output {
-        match self.format.as_str() {
-            "file" => Output::Arrow(Format::File),
-            "json" => Output::Json,
-            "json-lines" => Output::JsonLines,
-            "csv" => Output::Csv,
-            _ => Output::Arrow(Format::Stream),
+    fn fresh(&self) -> ReadOptions {
+        ReadOptions {
+            version: None,
+            not_before: self.min_timestamp_millis.map(time),
+            min_version: self.min_version.map(version_number),
         }
     }
 
     fn into_core(self) -> Result<(Vec<Source>, Listing)> {
-        let fresh = ReadOptions {
-            version: None,
-            not_before: self.min_timestamp_millis.map(time),
-            min_version: self.min_version.map(version_number),
-        };
+        let fresh = self.fresh();
         let sources = self.sources.into_iter().map(|source| {
             if let Some(name) = source.information {
                 return Ok(Source::Information(name));
@@ -120,17 +148,16 @@ impl SqlOptions {
 
 #[napi]
 impl Engine {
-    /// The tables that a statement reads, without duplicates, in a deterministic order. `body`: JSON `{query,
-    /// parameters, limit}`.
-    #[napi(ts_return_type = "Promise<Array<SqlTable>>")]
-    pub fn sql_tables<'env>(
+    /// Reads a statement. `body`: JSON `{query, parameters, limit}`.
+    #[napi(ts_return_type = "Promise<SqlStatement>")]
+    pub fn sql_statement<'env>(
         &self,
         env: &'env Env,
         body: &[u8],
-    ) -> napi::Result<PromiseRaw<'env, Vec<SqlTable>>> {
+    ) -> napi::Result<PromiseRaw<'env, SqlStatement>> {
         let body = body.to_vec();
-        promise(env, async move { sql::tables(&body) }, |tables| {
-            let tables = tables.into_iter().map(|table| {
+        promise(env, async move { sql::describe(&body) }, |described| {
+            let tables = described.tables.into_iter().map(|table| {
                 let (version, tag) = match table.at {
                     Some(At::Version(version)) => (Some(version as f64), None),
                     Some(At::Tag(tag)) => (None, Some(tag)),
@@ -142,11 +169,70 @@ impl Engine {
                     tag,
                 }
             });
-            tables.collect()
+            SqlStatement {
+                tables: tables.collect(),
+                change: described.change,
+            }
         })
     }
 
-    /// Runs a statement. `body`: as for `sqlTables`. The result has no version.
+    /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `body`: as for
+    /// `sqlStatement`; `target`: the table that the statement changes, if it exists.
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
+    pub fn sql_rows<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: SqlOptions,
+        target: Option<SqlTarget>,
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
+        let engine = self.inner.clone();
+        let body = body.to_vec();
+        let number = options.number;
+        let work = Box::pin(async move {
+            let fresh = options.fresh();
+            let (sources, listing) = options.into_core()?;
+            let target =
+                target.map(|target| (target.location, target.storage_options.unwrap_or_default()));
+            let mut answer = engine
+                .sql_rows(&body, sources, listing, target, fresh)
+                .await?;
+            let first = answer.first().await?;
+            Ok((first, answer))
+        });
+        promise(env, guard(number, work), QueryAnswer::from)
+    }
+
+    /// The result of a statement that the server ran: columns of the same length. Without columns it has no rows.
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
+    pub fn sql_result<'env>(
+        &self,
+        env: &'env Env,
+        columns: Vec<SqlColumn>,
+        #[napi(ts_arg_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv'")] format: String,
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
+        let engine = self.inner.clone();
+        let work = async move {
+            let columns = columns.into_iter().map(|column| Column {
+                name: column.name,
+                values: match column.texts {
+                    Some(texts) => Values::Texts(texts),
+                    None => {
+                        let numbers = column.numbers.unwrap_or_default().into_iter();
+                        Values::Numbers(numbers.map(|number| number as i64).collect())
+                    }
+                },
+            });
+            let mut answer = engine
+                .sql_result(columns.collect(), output(&format))
+                .await?;
+            let first = answer.first().await?;
+            Ok((first, answer))
+        };
+        promise(env, Box::pin(work), QueryAnswer::from)
+    }
+
+    /// Runs a query. `body`: as for `sqlStatement`. The result has no version.
     #[napi(ts_return_type = "Promise<QueryAnswer>")]
     pub fn sql<'env>(
         &self,
@@ -158,7 +244,7 @@ impl Engine {
         let body = body.to_vec();
         let number = options.number;
         let work = Box::pin(async move {
-            let output = options.output();
+            let output = output(&options.format);
             let (sources, listing) = options.into_core()?;
             let mut answer = engine.sql(&body, sources, listing, output).await?;
             let first = answer.first().await?;

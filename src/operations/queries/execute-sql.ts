@@ -1,7 +1,10 @@
 import { Type } from "@sinclair/typebox";
+import { IDEMPOTENCY_KEY } from "../../api/idempotency/key.js";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
-import { runStatement, type SqlFormat } from "./sql-statement.js";
+import { executeStatement } from "../statements/execute-statement.js";
+import { statementServices } from "../statements/statement-run.js";
+import type { SqlFormat } from "./sql-statement.js";
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
   schema: T,
@@ -14,14 +17,17 @@ const value = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Nul
 const request = Type.Object({
   identity: nullable(commonMembers.identity, "the caller's key, if no header has it"),
   context: nullable(commonMembers.context, "same as the headers x-ns-ctx-*"),
-  query: Type.String({ description: "one SELECT, or EXPLAIN of one" }),
+  query: Type.String({
+    description:
+      "one statement: SELECT, EXPLAIN, INSERT, UPDATE, DELETE, MERGE, CREATE, ALTER, DROP, or one of a materialized view",
+  }),
   parameters: nullable(
     Type.Array(Type.Union([value, Type.Array(Type.Unknown())])),
-    "values for $1, $2 and so on, one for each placeholder of the query; a list is an ARRAY",
+    "values for $1, $2 and so on, one for each placeholder of the statement; a list is an ARRAY",
   ),
   limit: nullable(
     Type.Integer({ minimum: 0, exclusiveMaximum: 2 ** 64 }),
-    "maximum number of rows; default: all",
+    "maximum number of rows of a query; default: all",
   ),
 });
 
@@ -49,19 +55,30 @@ export const executeSql = operation({
   id: "ExecuteSql",
   methods: ["POST"],
   path: "/v1/sql",
-  summary: "Run one SELECT over the catalog's tables; the reply is Arrow IPC, JSON or CSV",
+  summary:
+    "Run one SQL statement over the catalog; the reply is Arrow IPC, JSON or CSV. A statement that changes something needs the permission of its operation",
   tag: "SQL",
   params: nothing,
   body: { kind: "raw-json", schema: request },
   permission: "read",
-  uses: ["catalog", "config", "engine"],
+  uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
-    const answer = await runStatement(services, call.payload, {
-      format,
+    const statement = {
+      requestId: call.requestId,
+      context: call.context,
       fresh: call.fresh,
-      onAbort: (work) => call.onAbort(work),
-    });
-    return { kind: "arrow", contentType, answer };
+      namespace: [],
+      hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
+      respondAsync: prefersAsync(call.header("prefer")),
+      onAbort: (work: () => void) => call.onAbort(work),
+      authorize: call.authorize.bind(call),
+    };
+    const { answer, headers } = await executeStatement(services, statement, call.payload, format);
+    return { kind: "arrow", contentType, answer, headers };
   },
 });
+
+/** Whether a header Prefer (RFC 7240) asks for a reply before a job has ended. */
+const prefersAsync = (prefer: string): boolean =>
+  prefer.split(",").some((preference) => preference.trim().toLowerCase() === "respond-async");

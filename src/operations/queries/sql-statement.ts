@@ -4,7 +4,7 @@ import {
   type SqlSource,
   type SqlTable,
 } from "../../engine/index.js";
-import { ErrorCode, hasCode } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, JoustError } from "../../foundation/errors.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onNamedTable } from "../../tables/named-table.js";
 import {
@@ -27,34 +27,81 @@ export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
 export interface SqlRun {
   readonly format: SqlFormat;
   readonly fresh: Freshness;
+  /** The namespace of names of one part; default: the root. */
+  readonly namespace?: readonly string[];
   /** Runs `work` if the client disconnects. */
   onAbort(work: () => void): void;
+  /** Runs a statement that changes something; absent: such statements are refused. */
+  change?(change: string, tables: readonly SqlTable[]): Promise<QueryAnswer>;
 }
 
 /**
  * Runs the statement of a JSON body `{query, parameters, limit}` over the catalog's tables.
  *
- * @throws code 13 for an invalid query, 0 for a statement that is not a query, 1 or 4 for a table that does not exist
+ * @throws code 13 for an invalid statement, 0 for one that joust does not have, 1 or 4 for a table that does not exist
  */
 export async function runStatement(
   services: ListingServices,
   body: Uint8Array,
-  { format, fresh, onAbort }: SqlRun,
+  run: SqlRun,
 ): Promise<QueryAnswer> {
-  const { engine } = services;
-  const tables = await engine.sqlTables(body);
-  const records: OpenTable["record"][] = [];
-  const sources = await Promise.all(tables.map((table) => resolve(services, table, records)));
-  const listing = await listInformation(services, sources, fresh);
+  const { tables, change } = await services.engine.sqlStatement(body);
+  if (change === undefined) return runQuery(services, body, tables, run);
+  if (run.change) return run.change(change, tables);
+  throw new JoustError(
+    ErrorCode.Unsupported,
+    "only a server runs this statement: send it to one with --url",
+  );
+}
+
+async function runQuery(
+  services: ListingServices,
+  body: Uint8Array,
+  tables: readonly SqlTable[],
+  { format, fresh, namespace = [], onAbort }: SqlRun,
+): Promise<QueryAnswer> {
+  const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, format, number, ...listing }, fresh);
-  try {
-    const answer = engine.sql(body, options);
+  return withLiveTables(services, records, () => {
+    const answer = services.engine.sql(body, options);
     // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
     onAbort(() => cancelQuery(number));
-    return await answer;
+    return answer;
+  });
+}
+
+/** The tables that a statement reads, for the engine. */
+export interface ResolvedTables {
+  readonly sources: SqlSource[];
+  /** The content of `information_schema`, if the statement reads it. */
+  readonly listing: Awaited<ReturnType<typeof listInformation>>;
+  readonly records: readonly OpenTable["record"][];
+}
+
+/** Resolves the names of tables. `namespace`: the one of names of one part. @throws code 1 or 4 if one does not exist */
+export async function resolveTables(
+  services: ListingServices,
+  tables: readonly SqlTable[],
+  namespace: readonly string[],
+  fresh: Freshness,
+): Promise<ResolvedTables> {
+  const records: OpenTable["record"][] = [];
+  const sources = await Promise.all(
+    tables.map((table) => resolve(services, table, namespace, records)),
+  );
+  return { sources, listing: await listInformation(services, sources, fresh), records };
+}
+
+/** Runs work that reads tables. Missing files are not an internal error if a table was dropped meanwhile. */
+export async function withLiveTables<T>(
+  services: TableDependencies,
+  records: readonly OpenTable["record"][],
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
   } catch (error) {
-    // Missing files are not an internal error if the table was dropped during the query.
     if (hasCode(error, ErrorCode.Internal)) {
       for (const record of records) await checkLive(services, record);
     }
@@ -66,11 +113,12 @@ export async function runStatement(
 async function resolve(
   services: TableDependencies,
   { name, version, tag }: SqlTable,
+  namespace: readonly string[],
   records: OpenTable["record"][],
 ): Promise<SqlSource> {
   const information = informationSchemaTable(name);
   if (information !== undefined) return { information };
-  return onNamedTable(services, name, [], async ({ record, table }) => {
+  return onNamedTable(services, name, namespace, async ({ record, table }) => {
     records.push(record);
     const tagged = tag === undefined ? undefined : await table.tag(tag);
     const readVersion = version ?? tagged?.version;

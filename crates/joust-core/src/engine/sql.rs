@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Engine;
 use crate::Result;
 use crate::query::Answer;
-use crate::sql::{self, Information, Listed, Listing, Opener, Output, Resources};
+use crate::sql::{self, Column, Information, Listed, Listing, Opener, Output, Resources};
 use crate::storage::StorageOptions;
 use crate::table::ReadOptions;
 
@@ -23,8 +23,8 @@ pub enum SqlSource {
 }
 
 impl Engine {
-    /// Runs a statement. `body` is the JSON `{query, parameters, limit}`; `sources` resolve the names of
-    /// [`sql::tables`], in that order; `listing` is the content of `information_schema`.
+    /// Runs a query. `body` is the JSON `{query, parameters, limit}`; `sources` resolve the tables of
+    /// [`sql::describe`], in that order; `listing` is the content of `information_schema`.
     pub async fn sql(
         &self,
         body: &[u8],
@@ -32,17 +32,49 @@ impl Engine {
         listing: Listing,
         output: Output,
     ) -> Result<Answer> {
-        let listing = Arc::new(listing);
-        let sources = sources
-            .into_iter()
-            .map(|source| self.sql_source(source, &listing))
-            .collect::<Result<_>>()?;
-        let resources = Resources {
+        let sources = self.sql_sources(sources, listing)?;
+        sql::run(body, sources, output, self.sql_resources()).await
+    }
+
+    /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `table`: the table that
+    /// it changes, if there is one.
+    pub async fn sql_rows(
+        &self,
+        body: &[u8],
+        sources: Vec<SqlSource>,
+        listing: Listing,
+        table: Option<(String, StorageOptions)>,
+        options: ReadOptions,
+    ) -> Result<Answer> {
+        let sources = self.sql_sources(sources, listing)?;
+        let table = table.map(|(location, storage_options)| {
+            (
+                self.tables.branch(&location, storage_options, None),
+                options,
+            )
+        });
+        sql::rows(body, sources, table, self.sql_resources()).await
+    }
+
+    /// The result of a statement that the server ran.
+    pub async fn sql_result(&self, columns: Vec<Column>, output: Output) -> Result<Answer> {
+        sql::result(columns, output, self.memory()).await
+    }
+
+    fn sql_resources(&self) -> Resources {
+        Resources {
             memory: self.memory().clone(),
             deadline: self.tables.query_deadline(),
             disk: self.tables.view_disk(),
-        };
-        sql::run(body, sources, output, resources).await
+        }
+    }
+
+    fn sql_sources(&self, sources: Vec<SqlSource>, listing: Listing) -> Result<Vec<sql::Source>> {
+        let listing = Arc::new(listing);
+        let sources = sources.into_iter();
+        sources
+            .map(|source| self.sql_source(source, &listing))
+            .collect()
     }
 
     fn sql_source(&self, source: SqlSource, listing: &Arc<Listing>) -> Result<sql::Source> {

@@ -3,8 +3,10 @@
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
 //! [`names`] resolves its names, and [`parameters`] substitutes `$1`. [`session`] runs it in bounded memory, over a
 //! [`source`] for each table, or over the catalog ([`information`]); [`thread`] runs it outside of the engine's
-//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows.
+//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows. [`change`] describes statements that
+//! change something; the server does them.
 
+mod change;
 mod information;
 mod limits;
 mod names;
@@ -12,6 +14,7 @@ mod output;
 mod parameters;
 mod refused;
 mod request;
+mod result;
 mod run;
 pub mod session;
 mod source;
@@ -21,7 +24,8 @@ mod thread;
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;
-pub use request::tables;
-pub use run::{Resources, Source, run};
+pub use request::{Described, describe};
+pub use result::{Column, Values, answer as result};
+pub use run::{Resources, Source, rows, run};
 pub(crate) use source::{ScanSize, SourceTable};
 pub use statement::{Statement, TableName};

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, ObjectNamePart, Statement, TableAlias, TableFactor, VisitMut, VisitorMut,
+    Ident, ObjectName, ObjectNamePart, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
@@ -100,9 +100,13 @@ impl Versions {
         Ok((kept, Self { open }))
     }
 
-    /// Checks that all versions belong to tables, and restores the names of those tables.
-    pub fn place(&mut self, query: &mut Statement) -> Result<()> {
+    /// Restores the names of the tables that have versions.
+    pub fn place_in(&mut self, query: &mut impl VisitMut) {
         let _: ControlFlow<()> = query.visit(self);
+    }
+
+    /// Checks that all versions belong to tables.
+    pub fn finish(&self) -> Result<()> {
         match self.open {
             0 => Ok(()),
             _ => Err(misplaced()),

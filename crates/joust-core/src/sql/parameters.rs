@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Array, Expr, Statement, UnaryOperator, Value as Literal, VisitMut, VisitorMut,
+    Array, Expr, UnaryOperator, Value as Literal, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Token;
 use serde_json::{Number, Value};
@@ -17,6 +17,7 @@ const MAX_LISTS: usize = 4;
 
 /// The values for `$1`, `$2`, ….
 pub struct Parameters {
+    given: Vec<Value>,
     values: Vec<Expr>,
     /// Placeholders that are not replaced yet.
     open: usize,
@@ -65,19 +66,74 @@ impl Parameters {
             })
         });
         Ok(Self {
+            given: values.to_vec(),
             values: literals.collect::<Result<_>>()?,
             open,
         })
     }
 
     /// Replaces the placeholders of a query.
-    pub fn bind(&mut self, query: &mut Statement) -> Result<()> {
+    pub fn bind_in(&mut self, query: &mut impl VisitMut) {
         let _: ControlFlow<()> = query.visit(self);
+    }
+
+    /// The value of a placeholder outside of an expression.
+    pub fn value(&mut self, placeholder: &str) -> Option<Value> {
+        let at = number(placeholder)? - 1;
+        let value = self.given.get(at)?.clone();
+        self.open = self.open.saturating_sub(1);
+        Some(value)
+    }
+
+    /// The literal in place of a placeholder, as tokens.
+    pub fn tokens(&mut self, placeholder: &str) -> Result<Vec<Token>> {
+        let value = self.value(placeholder).ok_or_else(misplaced)?;
+        let mut tokens = Vec::new();
+        write(&value, &mut tokens);
+        Ok(tokens)
+    }
+
+    /// Checks that all placeholders are replaced.
+    pub fn finish(&self) -> Result<()> {
         match self.open {
             0 => Ok(()),
-            _ => Err(Error::invalid(
-                "a parameter stands only where a value can stand in an expression",
-            )),
+            _ => Err(misplaced()),
+        }
+    }
+}
+
+fn misplaced() -> Error {
+    Error::invalid("a parameter stands only where a value can stand in an expression")
+}
+
+/// Appends a literal. A negative number is in parentheses, so that the tokens around it do not change its meaning.
+fn write(value: &Value, tokens: &mut Vec<Token>) {
+    match value {
+        Value::Null => tokens.push(Token::make_keyword("NULL")),
+        Value::Bool(true) => tokens.push(Token::make_keyword("TRUE")),
+        Value::Bool(false) => tokens.push(Token::make_keyword("FALSE")),
+        Value::Number(number) => {
+            let text = number.to_string();
+            match text.strip_prefix('-') {
+                Some(digits) => {
+                    let digits = Token::Number(digits.to_string(), false);
+                    tokens.extend([Token::LParen, Token::Minus, digits, Token::RParen]);
+                }
+                None => tokens.push(Token::Number(text, false)),
+            }
+        }
+        Value::String(text) => tokens.push(Token::SingleQuotedString(text.clone())),
+        // `Parameters::new` rejects objects.
+        Value::Object(_) => {}
+        Value::Array(items) => {
+            tokens.push(Token::LBracket);
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    tokens.push(Token::Comma);
+                }
+                write(item, tokens);
+            }
+            tokens.push(Token::RBracket);
         }
     }
 }

@@ -1,74 +1,46 @@
-//! Rejected statements that are not queries, and the operations to use instead.
+//! Statements that joust does not have, and what to use instead.
 
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
 
 use crate::error::{Code, Error};
 
-/// The error of a rejected statement: names the operation to use instead, if there is one.
+/// The error of a rejected statement.
 pub fn statement(statement: &Statement) -> Error {
-    let (what, operation) = match statement {
-        Statement::Insert(_) => ("INSERT", "InsertIntoTable, POST /v1/table/{id}/insert"),
-        Statement::Update(_) => ("UPDATE", "UpdateTable, POST /v1/table/{id}/update"),
-        Statement::Delete(_) => ("DELETE", "DeleteFromTable, POST /v1/table/{id}/delete"),
-        Statement::Truncate(_) => (
-            "TRUNCATE",
-            "DeleteFromTable, POST /v1/table/{id}/delete with the predicate true",
-        ),
-        Statement::Merge(_) => (
-            "MERGE",
-            "MergeInsertIntoTable, POST /v1/table/{id}/merge_insert",
-        ),
-        Statement::CreateTable(_) => ("CREATE TABLE", "CreateTable, POST /v1/table/{id}/create"),
-        Statement::CreateView(_) => (
-            "CREATE VIEW",
-            "CreateMaterializedView, POST /v1/materialized_view/{id}/create",
-        ),
-        Statement::CreateSchema { .. } | Statement::CreateDatabase { .. } => (
-            "CREATE SCHEMA",
-            "CreateNamespace, POST /v1/namespace/{id}/create",
-        ),
-        Statement::CreateIndex(_) => (
-            "CREATE INDEX",
-            "CreateTableIndex, POST /v1/table/{id}/create_index, or CreateTableScalarIndex",
-        ),
-        Statement::AlterTable(_) => (
-            "ALTER TABLE",
-            "AlterTableAddColumns, AlterTableAlterColumns and AlterTableDropColumns, \
-             POST /v1/table/{id}/add_columns, /alter_columns, /drop_columns; and RenameTable",
-        ),
+    let instead = match statement {
+        Statement::Insert(_) => "write INSERT INTO t [(columns)] VALUES … or SELECT …",
+        Statement::Delete(_) => "write DELETE FROM t WHERE …",
+        Statement::Merge(_) => "write MERGE INTO t USING …",
+        Statement::Truncate(_) => "write DELETE FROM t",
+        Statement::CreateTable(_) => {
+            "write CREATE [OR REPLACE] TABLE t AS SELECT …, or the columns"
+        }
+        Statement::CreateView(_) => "there are materialized views: CREATE MATERIALIZED VIEW",
+        Statement::CreateDatabase { .. } => "a namespace is a schema: CREATE SCHEMA",
+        Statement::CreateIndex(_) => "write CREATE INDEX [name] ON t USING type (column)",
+        Statement::AlterTable(_) => "write ALTER TABLE t",
         Statement::Drop { object_type, .. } => match object_type {
-            ObjectType::Schema | ObjectType::Database => {
-                ("DROP SCHEMA", "DropNamespace, POST /v1/namespace/{id}/drop")
-            }
-            ObjectType::Index => (
-                "DROP INDEX",
-                "DropTableIndex, POST /v1/table/{id}/index/{index_name}/drop",
-            ),
-            ObjectType::View | ObjectType::MaterializedView => (
-                "DROP VIEW",
-                "DropMaterializedView, POST /v1/materialized_view/{id}/drop",
-            ),
-            _ => ("DROP", "DropTable, POST /v1/table/{id}/drop"),
+            ObjectType::View => "there are materialized views: DROP MATERIALIZED VIEW",
+            ObjectType::Database => "a namespace is a schema: DROP SCHEMA",
+            _ => "there are DROP TABLE, DROP SCHEMA, DROP INDEX and DROP MATERIALIZED VIEW",
         },
         Statement::ShowTables { .. }
         | Statement::ShowColumns { .. }
         | Statement::ShowSchemas { .. }
         | Statement::ShowDatabases { .. }
+        | Statement::ShowViews { .. }
         | Statement::ExplainTable { .. } => {
-            return Error::new(
-                Code::Unsupported,
-                "SHOW and DESCRIBE are not served; SELECT from information_schema.tables, \
-                 information_schema.columns or information_schema.schemata",
-            );
+            "SELECT from information_schema.tables, information_schema.columns or information_schema.schemata; \
+             there are also SHOW MATERIALIZED VIEWS and DESCRIBE MATERIALIZED VIEW"
         }
         _ => {
             return Error::invalid(
-                "a statement is one SELECT (WITH, VALUES and EXPLAIN too) and nothing else",
+                "a statement is a SELECT (WITH, VALUES and EXPLAIN too), INSERT, UPDATE, DELETE, MERGE, CREATE, \
+                 ALTER, DROP or REFRESH MATERIALIZED VIEW",
             );
         }
     };
     Error::new(
         Code::Unsupported,
-        format!("SQL only reads: use {operation} in place of {what}"),
+        format!("this statement is not served; {instead}"),
     )
 }

@@ -6,8 +6,9 @@ use joust_text::object::Object;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::change::{self, Shape};
 use super::statement::{Statement, TableName};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::{Identity, decode};
 
 #[derive(Deserialize)]
@@ -33,13 +34,54 @@ impl Request {
     }
 
     pub fn statement(&self) -> Result<Statement> {
-        Statement::new(&self.query, self.parameters.as_deref().unwrap_or_default())
+        Statement::new(&self.query, self.parameters())
+    }
+
+    /// The query of the rows that a statement writes, and their form.
+    pub fn rows(&self) -> Result<(Statement, Shape)> {
+        let changing = change::read(&self.query, self.parameters())?;
+        changing
+            .and_then(|changing| changing.rows)
+            .ok_or_else(|| Error::invalid("the statement writes no rows"))
+    }
+
+    fn parameters(&self) -> &[Value] {
+        self.parameters.as_deref().unwrap_or_default()
     }
 }
 
-/// The tables that a request reads, without duplicates, in a deterministic order.
-pub fn tables(body: &[u8]) -> Result<Vec<TableName>> {
-    Request::decode(body)?.statement()?.tables()
+/// What the server has to know of a statement.
+pub struct Described {
+    /// The tables that it reads, without duplicates, in a deterministic order.
+    pub tables: Vec<TableName>,
+    /// What it changes, as JSON (`change::Change`). Absent for a query.
+    pub change: Option<String>,
+}
+
+/// Reads the statement of a request.
+pub fn describe(body: &[u8]) -> Result<Described> {
+    let request = Request::decode(body)?;
+    let Some(changing) = change::read(&request.query, request.parameters())? else {
+        return Ok(Described {
+            tables: request.statement()?.tables()?,
+            change: None,
+        });
+    };
+    if request.limit.is_some() {
+        return Err(Error::invalid(
+            "`limit` is for queries; leave it out, or write LIMIT into the statement",
+        ));
+    }
+    let change = serde_json::to_string(&changing.change)
+        .map_err(|error| Error::internal("a statement could not be described", error))?;
+    let tables = match &changing.rows {
+        Some((statement, _)) => statement.tables()?,
+        None => Vec::new(),
+    };
+    Ok(Described {
+        tables,
+        change: Some(change),
+    })
 }
 
 #[cfg(test)]
@@ -48,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_body_is_an_object_with_a_query() {
-        let read = |body: &str| tables(body.as_bytes()).map(|tables| tables.len());
+        let read = |body: &str| describe(body.as_bytes()).map(|described| described.tables.len());
         assert_eq!(read(r#"{"query":"SELECT * FROM t"}"#).unwrap(), 1);
         assert_eq!(
             read(r#"{"query":"SELECT $1","parameters":[1],"limit":3,"context":{},"more":1}"#)
@@ -72,10 +114,9 @@ mod tests {
             assert!(error.message().contains(wanted), "{body}: {error}");
         }
         assert!(
-            tables(b"{\"query\":\"SELECT '\xff'\"}")
-                .unwrap_err()
-                .message()
-                .contains("UTF-8")
+            describe(b"{\"query\":\"SELECT '\xff'\"}")
+                .err()
+                .is_some_and(|error| error.message().contains("UTF-8"))
         );
     }
 }

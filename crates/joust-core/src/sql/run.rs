@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, StringArray};
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::dataframe::DataFrame;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_plan::{
+    EmptyRecordBatchStream, ExecutionPlan, displayable, execute_stream,
+};
 use futures::future::try_join_all;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
@@ -23,8 +26,9 @@ use super::statement::{Explain, Statement, TableName};
 use super::thread::{Gone, interruptible, on_own_thread};
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
+use crate::ipc::Format;
 use crate::json::guarded;
-use crate::memory::{Budget, Memory, Use};
+use crate::memory::{Budget, Memory, Reservation, Use};
 use crate::planning::planned;
 use crate::query::Answer;
 use crate::table::{ReadOptions, Table, in_memory, rows_in};
@@ -79,13 +83,6 @@ async fn answer(
     let request = Request::decode(body)?;
     let statement = request.statement()?;
     let names = statement.tables()?;
-    if names.len() != sources.len() {
-        return Err(Error::invalid(format!(
-            "the statement reads {} tables, and {} are given",
-            names.len(),
-            sources.len()
-        )));
-    }
     let tables = Tables::open(names, sources, memory.budget()).await?;
     if let Some(explain) = statement.explain {
         let text = planned(tables.explained(statement, request.limit, explain)).await?;
@@ -95,6 +92,76 @@ async fn answer(
     }
     let most = [request.limit, output.most_rows()];
     let most = most.into_iter().flatten().min();
+    let started = start(tables, statement, most, memory, disk).await?;
+    let encoder = output.encoder(&started.rows.schema())?;
+    let rows = started.rows.map(|batch| batch.map_err(Error::of_input));
+    let rows = on_own_thread(rows.boxed(), started.holding, started.gone).await?;
+    Ok(Answer::of_statement(rows, encoder, started.memory))
+}
+
+/// The rows that a statement writes, as an Arrow stream: the result of its query, with the columns that the change
+/// needs. `table`: the table that it changes, if its columns matter.
+pub async fn rows(
+    body: &[u8],
+    sources: Vec<Source>,
+    table: Option<(Table, ReadOptions)>,
+    resources: Resources,
+) -> Result<Answer> {
+    let mut deadline = resources.deadline;
+    let work = converted(body, sources, table, &resources.memory, resources.disk);
+    let mut answer = deadline.spend(work).await?;
+    answer.set_deadline(deadline);
+    Ok(answer)
+}
+
+async fn converted(
+    body: &[u8],
+    sources: Vec<Source>,
+    table: Option<(Table, ReadOptions)>,
+    memory: &Memory,
+    disk: u64,
+) -> Result<Answer> {
+    let (statement, shape) = Request::decode(body)?.rows()?;
+    let columns = match table {
+        Some((table, options)) if shape.needs_table() => {
+            sent_columns(table.dataset(options).await?)
+        }
+        _ => Arc::new(Schema::empty()),
+    };
+    let tables = Tables::open(statement.tables()?, sources, memory.budget()).await?;
+    let started = start(tables, statement, None, memory, disk).await?;
+    let conversion = shape.conversion(&started.rows.schema(), &columns)?;
+    let encoder = Output::Arrow(Format::Stream).encoder(conversion.schema())?;
+    let rows = started
+        .rows
+        .map(move |batch| conversion.apply(&batch.map_err(Error::of_input)?));
+    let rows = on_own_thread(rows.boxed(), started.holding, started.gone).await?;
+    Ok(Answer::of_statement(rows, encoder, started.memory))
+}
+
+/// The columns of a table, in the form in which a client sends them: JSON is text.
+fn sent_columns(dataset: Arc<Dataset>) -> SchemaRef {
+    let stored = SourceTable::new(dataset, ScanSize::default()).schema();
+    let stored = Box::pin(EmptyRecordBatchStream::new(stored));
+    DatasetRecordBatchStream::new(stored).schema()
+}
+
+/// A query that runs.
+struct Started {
+    rows: DatasetRecordBatchStream,
+    memory: Reservation,
+    /// The part of the memory that its operators hold.
+    holding: Reservation,
+    gone: Gone,
+}
+
+async fn start(
+    tables: Tables,
+    statement: Statement,
+    most: Option<u64>,
+    memory: &Memory,
+    disk: u64,
+) -> Result<Started> {
     let reads = tables.bytes;
     let plan = planned(tables.plan(statement, most)).await?;
     let holding = match holds_rows(&plan)? {
@@ -108,12 +175,13 @@ async fn answer(
     let context = session::new(1, holding.min(taken.bytes()), disk)?;
     let rows =
         execute_stream(interruptible(plan, &gone)?, context.task_ctx()).map_err(Error::of_input)?;
-    // Values with an internal storage form, such as JSON, are returned in their input form.
-    let rows = DatasetRecordBatchStream::new(guarded(rows));
-    let encoder = output.encoder(&rows.schema())?;
-    let rows = rows.map(|batch| batch.map_err(Error::of_input)).boxed();
-    let rows = on_own_thread(rows, taken.split(holding), gone).await?;
-    Ok(Answer::of_statement(rows, encoder, taken))
+    Ok(Started {
+        // Values with an internal storage form, such as JSON, are returned in their input form.
+        rows: DatasetRecordBatchStream::new(guarded(rows)),
+        holding: taken.split(holding),
+        memory: taken,
+        gone,
+    })
 }
 
 /// The open tables of a statement.
@@ -127,6 +195,13 @@ struct Tables {
 
 impl Tables {
     async fn open(names: Vec<TableName>, sources: Vec<Source>, budget: &Budget) -> Result<Self> {
+        if names.len() != sources.len() {
+            return Err(Error::invalid(format!(
+                "the statement reads {} tables, and {} are given",
+                names.len(),
+                sources.len()
+            )));
+        }
         let read_ahead = (budget.read_ahead() / sources.len().max(1)).max(LEAST_READ_AHEAD);
         let mut tables = Self {
             providers: Vec::with_capacity(sources.len()),
@@ -219,7 +294,7 @@ enum Opened {
     Information(Information),
 }
 
-fn one(batch: RecordBatch) -> BoxStream<'static, Result<RecordBatch>> {
+pub(super) fn one(batch: RecordBatch) -> BoxStream<'static, Result<RecordBatch>> {
     stream::once(async move { Ok(batch) }).boxed()
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A text is checked before it is planned, because parsing and planning are recursive: its length, the number of
 //! SELECTs and set operations, its [tokens](expression::check_tokens), and the [`limits`](super::limits) of its parsed
-//! form, which is what is planned. DDL, DML, settings and COPY are rejected by their kind, and the session only
-//! contains the given tables.
+//! form, which is what is planned. Settings and COPY are rejected by their kind, and the session only contains the given
+//! tables. [`change`](super::change) reads the statements that change something.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::TableReference;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{DescribeAlias, Statement as Ast, VisitMut};
+use datafusion::sql::sqlparser::ast::{DescribeAlias, Query, Statement as Ast, VisitMut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace};
@@ -73,7 +73,7 @@ impl Statement {
         Self::checked(ast, None)
     }
 
-    /// A statement of a client.
+    /// A query of a client.
     pub fn new(sql: &str, parameters: &[Value]) -> Result<Self> {
         check_length(sql)?;
         let tokens = without_comments(expression::tokenize_statement(&GenericDialect, sql)?);
@@ -81,11 +81,21 @@ impl Statement {
         let (tokens, mut versions) = Versions::read(tokens)?;
         let (mut ast, explain) = explained(parse(tokens)?)?;
         if !matches!(ast, Ast::Query(_)) {
-            return Err(refused::statement(&ast));
+            return Err(match explain {
+                Some(_) => Error::invalid("EXPLAIN takes a SELECT"),
+                None => refused::statement(&ast),
+            });
         }
-        parameters.bind(&mut ast)?;
-        versions.place(&mut ast)?;
+        parameters.bind_in(&mut ast);
+        parameters.finish()?;
+        versions.place_in(&mut ast);
+        versions.finish()?;
         Self::checked(ast, explain)
+    }
+
+    /// A query that is a part of another statement.
+    pub(super) fn of_query(query: Box<Query>) -> Result<Self> {
+        Self::checked(Ast::Query(query), None)
     }
 
     fn checked(mut ast: Ast, explain: Option<Explain>) -> Result<Self> {
@@ -144,7 +154,7 @@ impl TableName {
     }
 }
 
-fn check_length(sql: &str) -> Result<()> {
+pub(super) fn check_length(sql: &str) -> Result<()> {
     if sql.trim().is_empty() {
         return Err(Error::invalid("the query is empty; give a SELECT"));
     }
@@ -175,14 +185,16 @@ fn parse(tokens: Vec<Token>) -> Result<Ast> {
     let has_semicolon = parser.consume_token(&Token::SemiColon);
     match parser.peek_token().token {
         Token::EOF => Ok(ast),
-        _ if has_semicolon => Err(Error::invalid(
-            "the query has more than one statement; send each by itself",
-        )),
+        _ if has_semicolon => Err(several()),
         rest => Err(Error::invalid(format!(
             "the query has `{}` where it should end",
             short(&rest.to_string())
         ))),
     }
+}
+
+pub(super) fn several() -> Error {
+    Error::invalid("the query has more than one statement; send each by itself")
 }
 
 /// The query of an EXPLAIN.
@@ -205,7 +217,7 @@ fn explained(ast: Ast) -> Result<(Ast, Option<Explain>)> {
     }
 }
 
-fn without_comments(tokens: Vec<Token>) -> Vec<Token> {
+pub(super) fn without_comments(tokens: Vec<Token>) -> Vec<Token> {
     let plain = |token| match token {
         Token::Whitespace(
             Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),

@@ -33,14 +33,14 @@ mod words;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, Value};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Value};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 pub use functions::Place;
 pub use scan::check as check_tokens;
 pub use size::{MAX_GROWTH, Size};
-pub use tokens::{tokenize, tokenize_statement};
+pub use tokens::{tokenize, tokenize_statement, write as write_tokens};
 pub use walk::Walk;
 
 use crate::error::{Error, Result};
@@ -112,6 +112,11 @@ impl Expression {
 /// An expression in the form for Lance.
 pub fn whole(sql: &str) -> Result<String> {
     Ok(Expression::new(sql)?.sql().to_string())
+}
+
+/// Rejects a type that no cast may have.
+pub fn check_type(data_type: &DataType) -> Result<()> {
+    types::cast(Size::SMALL, data_type).map(|_| ())
 }
 
 fn parse(tokens: Vec<Token>) -> Result<Tree> {

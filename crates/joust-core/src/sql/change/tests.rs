@@ -1,0 +1,412 @@
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::Token;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::schema::expression;
+
+/// What a statement changes, as the server gets it.
+fn change(sql: &str, parameters: &[Value]) -> Value {
+    let changing = read(sql, parameters)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"))
+        .unwrap_or_else(|| panic!("{sql} is of another kind"));
+    serde_json::to_value(&changing.change).unwrap()
+}
+
+fn refusal(sql: &str) -> String {
+    match read(sql, &[]) {
+        Ok(Some(_)) => String::new(),
+        Ok(None) => "another kind".to_string(),
+        Err(error) => error.message().to_string(),
+    }
+}
+
+#[test]
+fn a_select_is_of_another_kind() {
+    for sql in [
+        "SELECT 1",
+        "WITH w AS (SELECT 1) SELECT * FROM w",
+        "VALUES (1)",
+        "(SELECT 1)",
+        "EXPLAIN SELECT 1",
+        "-- INSERT INTO t VALUES (1)\nSELECT 1",
+        "SHOW TABLES",
+        "DESCRIBE t",
+        "CREATE VIEW v AS SELECT 1",
+        "DROP VIEW v",
+        "",
+    ] {
+        assert_eq!(refusal(sql), "another kind", "{sql}");
+    }
+}
+
+#[test]
+fn rows_are_inserted_deleted_and_updated() {
+    assert_eq!(
+        change(
+            "/* one */ insert into ns.\"T\" (a, b) values (1, $1);",
+            &[json!("x")]
+        ),
+        json!({ "kind": "insert", "table": ["ns", "T"] })
+    );
+    for sql in [
+        "INSERT INTO t SELECT * FROM u FOR VERSION AS OF 3",
+        "INSERT INTO t (SELECT * FROM u)",
+        "INSERT INTO t WITH w AS (SELECT 1) SELECT * FROM w",
+    ] {
+        assert_eq!(
+            change(sql, &[]),
+            json!({ "kind": "insert", "table": ["t"] })
+        );
+    }
+    assert_eq!(
+        change("DELETE FROM t", &[]),
+        json!({ "kind": "delete", "table": ["t"], "predicate": "true" })
+    );
+    assert_eq!(
+        change(
+            "DELETE FROM a.t AS x WHERE x.id = 1 AND \"x\".\"b\" IN (1, 2)",
+            &[]
+        ),
+        json!({
+            "kind": "delete", "table": ["a", "t"], "predicate": "id = 1 AND `b` IN ( 1 , 2 )"
+        })
+    );
+    assert_eq!(
+        change(
+            "UPDATE t SET a = t.a + 1, s.b = s.b || 'it''s' WHERE t.id = -1",
+            &[]
+        ),
+        json!({
+            "kind": "update",
+            "table": ["t"],
+            "updates": [["a", "a + 1"], ["s.b", "s . b || 'it''s'"]],
+            "predicate": "id = - 1"
+        })
+    );
+    assert_eq!(
+        change("UPDATE t x SET x.a = NULL", &[]),
+        json!({ "kind": "update", "table": ["t"], "updates": [["a", "NULL"]] })
+    );
+}
+
+/// A value of a parameter is one literal, whatever it contains.
+#[test]
+fn parameters_are_literals_of_conditions() {
+    let predicate = |value: Value| {
+        let deleted = change("DELETE FROM t WHERE a = $1 OR b = $1", &[value]);
+        deleted["predicate"].as_str().unwrap().to_string()
+    };
+    for (value, literal) in [
+        (json!(1), "1"),
+        (json!(-1.5), "( - 1.5 )"),
+        (json!(true), "TRUE"),
+        (json!(null), "NULL"),
+        (json!("it's"), "'it''s'"),
+        (json!("it''s"), "'it''''s'"),
+        (json!("\\' OR true --"), "'\\'' OR true --'"),
+        (json!([1, ["a", null]]), "[ 1 , [ 'a' , NULL ] ]"),
+    ] {
+        let wanted = format!("a = {literal} OR b = {literal}");
+        assert_eq!(predicate(value), wanted);
+    }
+    for text in [
+        "'",
+        "''",
+        "\\",
+        "\\'",
+        "`\"$1",
+        "x' OR 'a' = 'a",
+        "\0",
+        "-- \n",
+        "é'",
+    ] {
+        let written = predicate(json!(text));
+        let tokens = expression::tokenize(&GenericDialect, &written).unwrap();
+        let texts: Vec<String> = tokens
+            .into_iter()
+            .filter_map(|token| match token {
+                Token::SingleQuotedString(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(texts, [text, text], "{written}");
+    }
+    assert!(read("DELETE FROM t WHERE a = $1", &[]).is_err());
+    assert!(read("DELETE FROM t WHERE a = 1", &[json!(1)]).is_err());
+    assert!(read("DELETE FROM $1", &[json!("t")]).is_err());
+    assert!(read("UPDATE t SET a = $2 WHERE b = $1", &[json!(1), json!(2)]).is_ok());
+}
+
+/// A literal of another form keeps its value, or is refused: it never ends early.
+#[test]
+fn literals_of_conditions_keep_their_values() {
+    for (written, wanted) in [
+        (r"E'x\' OR true OR a = \''", r"a = 'x'' OR true OR a = '''"),
+        ("N'x'", "a = 'x'"),
+        ("X'00fF'", "a = X'00fF'"),
+    ] {
+        let deleted = change(&format!("DELETE FROM t WHERE a = {written}"), &[]);
+        assert_eq!(deleted["predicate"], wanted);
+    }
+    for literal in ["U&'\\0027'", "R'x'", "B'x'", "X'0g'", "$$x$$"] {
+        assert_ne!(
+            refusal(&format!("DELETE FROM t WHERE a = {literal}")),
+            "",
+            "{literal}"
+        );
+    }
+}
+
+#[test]
+fn a_merge_is_what_an_insert_can_merge() {
+    assert_eq!(
+        change(
+            "MERGE INTO ns.t AS a USING (SELECT id, k, $1 AS x FROM u) AS s \
+             ON (a.id = s.id) AND s.k = a.k \
+             WHEN MATCHED AND s.x > a.x THEN UPDATE SET * \
+             WHEN NOT MATCHED THEN INSERT * \
+             WHEN NOT MATCHED BY SOURCE AND a.x < 3 THEN DELETE",
+            &[json!(7)]
+        ),
+        json!({
+            "kind": "merge",
+            "table": ["ns", "t"],
+            "on": ["id", "k"],
+            "update": { "filter": "`source` . x > `target` . x" },
+            "insert": true,
+            "delete": { "filter": "x < 3" }
+        })
+    );
+    assert_eq!(
+        change(
+            "MERGE INTO t USING u ON t.id = u.id WHEN NOT MATCHED BY TARGET THEN INSERT *",
+            &[]
+        ),
+        json!({ "kind": "merge", "table": ["t"], "on": ["id"], "insert": true })
+    );
+    let begin = "MERGE INTO t USING u ON t.id = u.id";
+    for (sql, wanted) in [
+        (begin.to_string(), "WHEN"),
+        (format!("{begin} WHEN MATCHED THEN DELETE"), "UPDATE SET *"),
+        (
+            format!("{begin} WHEN MATCHED THEN UPDATE SET a = u.a"),
+            "UPDATE SET *",
+        ),
+        (
+            format!("{begin} WHEN NOT MATCHED THEN INSERT (a) VALUES (u.a)"),
+            "INSERT *",
+        ),
+        (
+            format!("{begin} WHEN NOT MATCHED AND u.a > 1 THEN INSERT *"),
+            "condition",
+        ),
+        (
+            format!("{begin} WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *"),
+            "DELETE",
+        ),
+        (
+            format!("{begin} WHEN MATCHED THEN UPDATE SET * WHEN MATCHED THEN UPDATE SET *"),
+            "one WHEN MATCHED",
+        ),
+        (
+            "MERGE INTO t USING u ON t.id = u.key WHEN MATCHED THEN UPDATE SET *".to_string(),
+            "same name",
+        ),
+        (
+            "MERGE INTO t USING u ON t.id < u.id WHEN MATCHED THEN UPDATE SET *".to_string(),
+            "same name",
+        ),
+        (
+            "MERGE INTO t USING ns.t ON t.id = t.id WHEN MATCHED THEN UPDATE SET *".to_string(),
+            "alias",
+        ),
+        (
+            "MERGE INTO t USING (SELECT 1 AS id) ON t.id = id WHEN MATCHED THEN UPDATE SET *"
+                .to_string(),
+            "alias",
+        ),
+    ] {
+        assert!(refusal(&sql).contains(wanted), "{sql}: {}", refusal(&sql));
+    }
+}
+
+#[test]
+fn tables_schemas_and_indexes_are_created_and_dropped() {
+    for (sql, wanted) in [
+        (
+            "CREATE TABLE t AS SELECT 1 AS a",
+            json!({ "kind": "create_table", "table": ["t"], "ifNotExists": false, "replace": false }),
+        ),
+        (
+            "CREATE OR REPLACE TABLE ns.t (a INT NOT NULL, v FLOAT[3], w VECTOR(2), j JSON NULL)",
+            json!({ "kind": "create_table", "table": ["ns", "t"], "ifNotExists": false, "replace": true }),
+        ),
+        (
+            "DROP TABLE IF EXISTS a.b.c.t",
+            json!({ "kind": "drop_table", "table": ["a", "b", "c", "t"], "ifExists": true }),
+        ),
+        (
+            "CREATE SCHEMA IF NOT EXISTS a.b",
+            json!({ "kind": "create_schema", "schema": ["a", "b"], "ifNotExists": true }),
+        ),
+        (
+            "DROP SCHEMA a CASCADE",
+            json!({ "kind": "drop_schema", "schema": ["a"], "ifExists": false, "cascade": true }),
+        ),
+        (
+            "ALTER TABLE t ADD COLUMN a INT, b TEXT",
+            json!({ "kind": "add_columns", "table": ["t"] }),
+        ),
+        (
+            "ALTER TABLE t DROP COLUMN a, DROP COLUMN s.b",
+            json!({ "kind": "drop_columns", "table": ["t"], "columns": ["a", "s.b"] }),
+        ),
+        (
+            "ALTER TABLE t RENAME COLUMN a TO \"b c\"",
+            json!({ "kind": "rename_column", "table": ["t"], "column": "a", "name": "b c" }),
+        ),
+        (
+            "ALTER TABLE t RENAME TO ns.u",
+            json!({ "kind": "rename_table", "table": ["t"], "name": ["ns", "u"] }),
+        ),
+        (
+            "CREATE INDEX ON t USING ivf_pq (vector) WITH (num_partitions = 4, distance_type = 'cosine')",
+            json!({
+                "kind": "create_index", "table": ["t"], "column": "vector", "indexType": "IVF_PQ",
+                "ifNotExists": false, "options": { "num_partitions": 4, "distance_type": "cosine" }
+            }),
+        ),
+        (
+            "CREATE INDEX IF NOT EXISTS i ON t (s.a) WITH (x = ['a', 'b'], y = -1.5, z = true)",
+            json!({
+                "kind": "create_index", "table": ["t"], "name": "i", "column": "s.a",
+                "indexType": "BTREE", "ifNotExists": true,
+                "options": { "x": ["a", "b"], "y": -1.5, "z": true }
+            }),
+        ),
+        (
+            "DROP INDEX i ON t",
+            json!({ "kind": "drop_index", "table": ["t"], "name": "i", "ifExists": false }),
+        ),
+    ] {
+        assert_eq!(change(sql, &[]), wanted, "{sql}");
+    }
+}
+
+#[test]
+fn views_keep_the_text_of_their_query() {
+    let created = change(
+        "CREATE MATERIALIZED VIEW \"a$b\".\"v\" WITH (auto_refresh_enabled = false, \
+         auto_refresh_interval_seconds = 1.5) AS SELECT  'é' || x AS \"X\"\nFROM \"a$b\".\"t\" ; ",
+        &[],
+    );
+    assert_eq!(
+        created,
+        json!({
+            "kind": "create_view", "view": ["a$b", "v"], "replace": false, "ifNotExists": false,
+            "query": "SELECT  'é' || x AS \"X\"\nFROM \"a$b\".\"t\"",
+            "options": { "auto_refresh_enabled": false, "auto_refresh_interval_seconds": 1.5 }
+        })
+    );
+    let replaced = change(
+        "create or replace materialized view v as select x from t",
+        &[],
+    );
+    assert_eq!(
+        (&replaced["replace"], &replaced["query"]),
+        (&json!(true), &json!("select x from t"))
+    );
+    for (sql, wanted) in [
+        (
+            "REFRESH MATERIALIZED VIEW \"v\" WITH (full = true)",
+            json!({ "kind": "refresh_view", "view": ["v"], "options": { "full": true } }),
+        ),
+        (
+            "DROP MATERIALIZED VIEW IF EXISTS \"v\"",
+            json!({ "kind": "drop_view", "view": ["v"], "ifExists": true }),
+        ),
+        (
+            "DESCRIBE MATERIALIZED VIEW \"v\"",
+            json!({ "kind": "describe_view", "view": ["v"] }),
+        ),
+        (
+            "SHOW MATERIALIZED VIEWS WHERE name > 'it''s' LIMIT 101",
+            json!({ "kind": "show_views", "after": "it's", "limit": 101 }),
+        ),
+        (
+            "SHOW MATERIALIZED VIEWS IN ns",
+            json!({ "kind": "show_views", "schema": ["ns"] }),
+        ),
+    ] {
+        assert_eq!(change(sql, &[]), wanted, "{sql}");
+    }
+}
+
+/// Every clause that joust does not have is an error, not ignored.
+#[test]
+fn clauses_that_nothing_does_are_refused() {
+    for sql in [
+        "INSERT INTO t DEFAULT VALUES",
+        "INSERT INTO t (a, a) VALUES (1, 2)",
+        "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
+        "INSERT INTO t VALUES (1) RETURNING a",
+        "INSERT INTO t FOR VERSION AS OF 1 VALUES (1)",
+        "INSERT INTO t VALUES (1); DROP TABLE t",
+        "INSERT INTO t SELECT repeat('x', 1000000000)",
+        "DELETE FROM t USING u WHERE t.a = u.a",
+        "DELETE FROM t WHERE a = 1 LIMIT 1",
+        "DELETE FROM t WHERE a = 1 RETURNING a",
+        "DELETE FROM t WHERE a IN (SELECT a FROM u)",
+        "DELETE FROM t, u",
+        "DELETE FROM t WHERE",
+        "DELETE FROM t WHERE a = 1) OR (true",
+        "UPDATE t SET a = 1 FROM u",
+        "UPDATE t SET (a, b) = (1, 2)",
+        "UPDATE t SET a",
+        "UPDATE t WHERE a = 1",
+        "CREATE TABLE t",
+        "CREATE TABLE t ()",
+        "CREATE TABLE t (a INT PRIMARY KEY)",
+        "CREATE TABLE t (a INT DEFAULT 1)",
+        "CREATE TABLE t (a INT, PRIMARY KEY (a))",
+        "CREATE TABLE t (a UUID)",
+        "CREATE TABLE t (v VECTOR)",
+        "CREATE TABLE t (v FLOAT[100000])",
+        "CREATE TABLE t (\"a.b\" INT)",
+        "CREATE TABLE t (a INT) PARTITION BY (a)",
+        "CREATE OR REPLACE TABLE IF NOT EXISTS t AS SELECT 1",
+        "CREATE TABLE t LIKE u",
+        "DROP TABLE t, u",
+        "DROP TABLE t CASCADE",
+        "CREATE SCHEMA n AUTHORIZATION me",
+        "ALTER TABLE t ADD COLUMN a INT NOT NULL",
+        "ALTER TABLE t ALTER COLUMN a TYPE INT",
+        "ALTER TABLE t RENAME COLUMN a TO b.c",
+        "CREATE INDEX i ON t (a, b)",
+        "CREATE INDEX i ON t (a) WHERE a > 1",
+        "CREATE INDEX i ON t (a) WITH (x = 1, x = 2)",
+        "CREATE INDEX i ON t (a) WITH (x = now())",
+        "CREATE MATERIALIZED VIEW v",
+        "CREATE MATERIALIZED VIEW v AS DELETE FROM t",
+        "CREATE MATERIALIZED VIEW v AS SELECT 1; DROP TABLE t",
+        "CREATE MATERIALIZED VIEW v (a) AS SELECT 1",
+        "CREATE MATERIALIZED VIEW v WITH (color = 'red') AS SELECT 1",
+        "CREATE MATERIALIZED VIEW v AS SELECT 1 WITH NO DATA",
+        "CREATE MATERIALIZED VIEW v AS SELECT $1",
+        "REFRESH MATERIALIZED VIEW v WITH (src_version = 1)",
+        "REFRESH MATERIALIZED VIEW CONCURRENTLY v",
+        "SHOW MATERIALIZED VIEWS WHERE name = 'a'",
+        "SHOW MATERIALIZED VIEWS LIMIT -1",
+    ] {
+        assert_ne!(refusal(sql), "", "{sql}");
+    }
+    let deep = format!(
+        "DELETE FROM t WHERE {}true{}",
+        "(".repeat(10_000),
+        ")".repeat(10_000)
+    );
+    assert_ne!(refusal(&deep), "");
+    let long = format!("INSERT INTO t VALUES ('{}')", "x".repeat(70_000));
+    assert!(refusal(&long).contains("bytes"));
+}

@@ -1,0 +1,67 @@
+//! Results that the server makes: of statements that change something, and of those that list names.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+
+use super::output::Output;
+use crate::error::Result;
+use crate::memory::{Memory, Use};
+use crate::query::Answer;
+
+/// Memory of a result besides its values, bytes.
+const FIXED: usize = 64 << 10;
+
+/// A column without nulls.
+pub struct Column {
+    pub name: String,
+    pub values: Values,
+}
+
+pub enum Values {
+    Numbers(Vec<i64>),
+    Texts(Vec<String>),
+}
+
+impl Values {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len() * 8,
+            Self::Texts(texts) => texts.iter().map(|text| text.len() + 8).sum(),
+        }
+    }
+
+    fn array(self) -> ArrayRef {
+        match self {
+            Self::Numbers(numbers) => Arc::new(Int64Array::from(numbers)),
+            Self::Texts(texts) => Arc::new(StringArray::from(texts)),
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Self::Numbers(_) => DataType::Int64,
+            Self::Texts(_) => DataType::Utf8,
+        }
+    }
+}
+
+/// The answer with these columns, which have the same number of rows. Without columns it has no rows.
+pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Result<Answer> {
+    let bytes: usize = columns.iter().map(|column| column.values.bytes()).sum();
+    let taken = memory.take(Use::Query, FIXED + 3 * bytes).await?;
+    let fields = columns
+        .iter()
+        .map(|column| Field::new(&column.name, column.values.data_type(), false));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let values: Vec<ArrayRef> = columns
+        .into_iter()
+        .map(|column| column.values.array())
+        .collect();
+    let options = RecordBatchOptions::new()
+        .with_row_count(Some(values.first().map_or(0, |column| column.len())));
+    let batch = RecordBatch::try_new_with_options(schema, values, &options)?;
+    let encoder = output.encoder(batch.schema_ref())?;
+    Ok(Answer::of_statement(super::run::one(batch), encoder, taken))
+}

@@ -1,0 +1,88 @@
+/** What a statement changes: the engine reads it (`crates/joust-core/src/sql/change/mod.rs`). */
+
+/** A name as written in the statement, in parts. */
+export type Name = readonly string[];
+
+/** The options in `WITH (name = value)`. */
+export type Options = Readonly<Record<string, unknown>>;
+
+/** A clause of MERGE. */
+interface Action {
+  readonly filter?: string;
+}
+
+export type Change =
+  | { readonly kind: "insert"; readonly table: Name }
+  | { readonly kind: "delete"; readonly table: Name; readonly predicate: string }
+  | {
+      readonly kind: "update";
+      readonly table: Name;
+      readonly updates: readonly (readonly [path: string, expression: string])[];
+      readonly predicate?: string;
+    }
+  | {
+      readonly kind: "merge";
+      readonly table: Name;
+      readonly on: readonly string[];
+      readonly update?: Action;
+      readonly insert: boolean;
+      readonly delete?: Action;
+    }
+  | {
+      readonly kind: "create_table";
+      readonly table: Name;
+      readonly ifNotExists: boolean;
+      readonly replace: boolean;
+    }
+  | { readonly kind: "drop_table"; readonly table: Name; readonly ifExists: boolean }
+  | { readonly kind: "create_schema"; readonly schema: Name; readonly ifNotExists: boolean }
+  | {
+      readonly kind: "drop_schema";
+      readonly schema: Name;
+      readonly ifExists: boolean;
+      readonly cascade: boolean;
+    }
+  | { readonly kind: "add_columns"; readonly table: Name }
+  | { readonly kind: "drop_columns"; readonly table: Name; readonly columns: readonly string[] }
+  | {
+      readonly kind: "rename_column";
+      readonly table: Name;
+      readonly column: string;
+      readonly name: string;
+    }
+  | { readonly kind: "rename_table"; readonly table: Name; readonly name: Name }
+  | {
+      readonly kind: "create_index";
+      readonly table: Name;
+      readonly name?: string;
+      readonly column: string;
+      readonly indexType: string;
+      readonly ifNotExists: boolean;
+      readonly options: Options;
+    }
+  | {
+      readonly kind: "drop_index";
+      readonly table: Name;
+      readonly name: string;
+      readonly ifExists: boolean;
+    }
+  | {
+      readonly kind: "create_view";
+      readonly view: Name;
+      readonly replace: boolean;
+      readonly ifNotExists: boolean;
+      readonly query: string;
+      readonly options: Options;
+    }
+  | { readonly kind: "refresh_view"; readonly view: Name; readonly options: Options }
+  | { readonly kind: "drop_view"; readonly view: Name; readonly ifExists: boolean }
+  | { readonly kind: "describe_view"; readonly view: Name }
+  | {
+      readonly kind: "show_views";
+      readonly schema?: Name;
+      readonly after?: string;
+      readonly limit?: number;
+    };
+
+/** A change of one kind. */
+export type ChangeOf<Kind extends Change["kind"]> = Extract<Change, { kind: Kind }>;

@@ -1,0 +1,59 @@
+import type { QueryAnswer, SqlColumn } from "../../engine/index.js";
+import type { SqlFormat } from "../queries/sql-statement.js";
+import { waitForJob } from "./job-end.js";
+import type { JsonReply, StatementRun, StatementServices } from "./statement-run.js";
+
+/** The rows of a statement, and the headers of its reply. */
+export interface StatementResult {
+  /** Columns of the same length. None: the result has neither columns nor rows. */
+  readonly columns: SqlColumn[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The headers of an operation's reply that the reply to the statement has too. */
+const passed = ["x-transaction-id", "x-lancedb-version"];
+
+const passedHeaders = ({ headers }: Pick<JsonReply, "headers">): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => passed.includes(name)));
+
+/** The result of a statement that changes rows: their number. */
+export const counted = (reply: JsonReply, ...members: readonly string[]): StatementResult => {
+  const count = members.reduce((sum, member) => sum + (reply.value[member] as number), 0);
+  return { columns: [{ name: "count", numbers: [count] }], headers: passedHeaders(reply) };
+};
+
+/** The result of a statement that changes names or columns: nothing. */
+export const done = (reply?: JsonReply): StatementResult => ({
+  columns: [],
+  headers: reply === undefined ? {} : passedHeaders(reply),
+});
+
+/** The result of a statement that lists texts. */
+export const listed = (name: string, texts: readonly string[]): StatementResult => ({
+  columns: [{ name, texts: [...texts] }],
+  headers: {},
+});
+
+/** The result of a statement that enqueued a job: waits for its end, unless the caller wants only its id. */
+export async function afterJob(
+  { services, call }: StatementRun,
+  reply: JsonReply,
+  id: string,
+): Promise<StatementResult> {
+  const headers = passedHeaders(reply);
+  if (call.respondAsync) {
+    return {
+      columns: [{ name: "job_id", texts: [id] }],
+      headers: { ...headers, "preference-applied": "respond-async" },
+    };
+  }
+  await waitForJob(services.jobs, id, (work) => call.onAbort(work));
+  return { columns: [], headers };
+}
+
+/** A result in the format of the reply. */
+export const encodeResult = (
+  { engine }: Pick<StatementServices, "engine">,
+  { columns }: StatementResult,
+  format: SqlFormat,
+): Promise<QueryAnswer> => engine.sqlResult(columns, format);

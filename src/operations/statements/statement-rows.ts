@@ -1,0 +1,92 @@
+import {
+  type ArrowBody,
+  cancelQuery,
+  type QueryAnswer,
+  type QueryRest,
+  type SqlTable,
+  Upload,
+} from "../../engine/index.js";
+import { mergeObjects } from "../../foundation/merge-objects.js";
+import { onTable, storageOptions } from "../../tables/open-table.js";
+import type { Freshness } from "../../tables/target.js";
+import { nextQueryNumber } from "../queries/query-number.js";
+import type { ListingServices } from "../queries/sql-information.js";
+import { resolveTables, withLiveTables } from "../queries/sql-statement.js";
+
+/** The rows that a statement writes. */
+interface StatementRows {
+  /** JSON `{query, parameters}`. */
+  readonly body: Uint8Array;
+  readonly tables: readonly SqlTable[];
+  /** The table that exists and gets the rows: they get its columns. */
+  readonly changed: readonly string[] | undefined;
+  readonly fresh: Freshness;
+  readonly namespace: readonly string[];
+  onAbort(work: () => void): void;
+}
+
+/**
+ * Runs the query of a statement, and passes its rows to `write` as an Arrow stream. The engine reads the tables at one
+ * version each, and computes the rows while they are written.
+ */
+export async function withRows<T>(
+  services: ListingServices,
+  { body, tables, changed, fresh, namespace, onAbort }: StatementRows,
+  write: (rows: ArrowBody) => Promise<T>,
+): Promise<T> {
+  const target =
+    changed &&
+    (await onTable(services, changed, async ({ record }) => ({
+      location: record.location,
+      storageOptions: storageOptions(services, record),
+    })));
+  const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
+  const number = nextQueryNumber();
+  const options = mergeObjects({ sources, format: "stream" as const, number, ...listing }, fresh);
+  return withLiveTables(services, records, async () => {
+    const starting = services.engine.sqlRows(body, options, target);
+    onAbort(() => cancelQuery(number));
+    const answer = await starting;
+    const { first, done, rest } = answer;
+    try {
+      if (done || rest === undefined) return await write(first);
+      return await writeAll(new Upload(services.engine), answer, rest, { onAbort, write });
+    } finally {
+      rest?.cancel();
+    }
+  });
+}
+
+/** Writes a long result while it arrives. */
+async function writeAll<T>(
+  upload: Upload,
+  { first }: QueryAnswer,
+  rest: QueryRest,
+  { onAbort, write }: { onAbort: StatementRows["onAbort"]; write(rows: ArrowBody): Promise<T> },
+): Promise<T> {
+  let ended = false;
+  let queryError: unknown;
+  onAbort(() => upload.abort());
+  const pump = async () => {
+    for (let part: Buffer | null = first; part && !ended; part = await rest.next()) {
+      if (!upload.push(part)) await upload.drained();
+    }
+    if (!ended) upload.finish();
+  };
+  const pumping = pump().catch((error: unknown) => {
+    if (ended) return;
+    queryError = error;
+    upload.abort();
+  });
+  try {
+    return await write(upload);
+  } catch (error) {
+    // If the query fails, the write only reports that its input has ended.
+    throw queryError ?? error;
+  } finally {
+    ended = true;
+    rest.cancel();
+    upload.discard();
+    await pumping;
+  }
+}

@@ -1,0 +1,145 @@
+import type { Call, Operation, Reply, ServiceName } from "../../api/operation.js";
+import type { Services } from "../../api/services.js";
+import { withTransactionRecord } from "../../api/transactions/transaction-record.js";
+import { BodyCheck } from "../../api/validation/body-check.js";
+import { withCommonMembers } from "../../api/validation/common-members.js";
+import type { SqlTable } from "../../engine/index.js";
+import { idOf } from "./object-id.js";
+import { withRows } from "./statement-rows.js";
+
+/** The services of the operations that statements run. */
+export const statementServices = [
+  "catalog",
+  "config",
+  "engine",
+  "jobs",
+  "log",
+  "maintenance",
+  "multipart",
+  "threads",
+  "transactions",
+] as const satisfies readonly ServiceName[];
+
+export type StatementServices = Pick<Services, (typeof statementServices)[number]>;
+
+/** The part of a call that a statement needs. */
+export interface StatementCall
+  extends Pick<
+    Call<unknown, unknown>,
+    "requestId" | "context" | "fresh" | "onAbort" | "authorize"
+  > {
+  /** The namespace of names of one part. */
+  readonly namespace: readonly string[];
+  /** The request has the header Idempotency-Key, which only queries may have: it has no effect on them. */
+  readonly hasIdempotencyKey: boolean;
+  /** A statement that enqueues a job does not wait for it: its result is the job's id. */
+  readonly respondAsync: boolean;
+}
+
+/** The reply of an operation as JSON. */
+export interface JsonReply {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** An operation as statements run it. */
+export interface StatementOperation {
+  readonly operation: Operation;
+  /** Validator of its JSON body. */
+  readonly body: BodyCheck | undefined;
+}
+
+/** Prepares an operation: the same records and the same validation as over HTTP. */
+export const statementOperation = (operation: Operation): StatementOperation => ({
+  operation: withTransactionRecord(operation),
+  body:
+    operation.body.kind === "json"
+      ? new BodyCheck(withCommonMembers(operation.body.schema))
+      : undefined,
+});
+
+/** What an operation is called with. */
+interface Input {
+  readonly id: readonly string[];
+  readonly params?: object;
+  readonly payload?: Record<string, unknown>;
+  readonly path?: Readonly<Record<string, string>>;
+}
+
+const noRows = new Uint8Array(0);
+
+/** A statement that runs: it runs operations for its caller. */
+export class StatementRun {
+  constructor(
+    readonly services: StatementServices,
+    readonly call: StatementCall,
+    /** JSON `{query, parameters}`. */
+    private readonly body: Uint8Array,
+    /** The tables that the statement reads. */
+    private readonly tables: readonly SqlTable[],
+  ) {}
+
+  /** The identifier of a table, view or schema that the statement names. */
+  id(name: readonly string[]): Promise<string[]> {
+    return idOf(this.services, name, this.call.namespace);
+  }
+
+  /** Runs an operation with a JSON body. @throws code 15 if the caller may not run it */
+  async run(target: StatementOperation, input: Input): Promise<JsonReply> {
+    const payload = input.payload ?? {};
+    target.body?.validate(payload);
+    return this.#handle(target, await this.#authorized(target, input, payload));
+  }
+
+  /**
+   * Runs an operation with the rows of the statement. They are read after the caller is authorized.
+   *
+   * `changed`: the table that exists and gets the rows.
+   */
+  async runWithRows(
+    target: StatementOperation,
+    input: Omit<Input, "payload">,
+    changed?: readonly string[],
+  ): Promise<JsonReply> {
+    const call = await this.#authorized(target, input, noRows);
+    const { services, body, tables } = this;
+    const { fresh, namespace, onAbort } = this.call;
+    const rows = { body, tables, changed, fresh, namespace, onAbort };
+    return withRows(services, rows, (payload) => this.#handle(target, { ...call, payload }));
+  }
+
+  async #authorized(
+    { operation }: StatementOperation,
+    { id, params = {}, path = {} }: Input,
+    payload: unknown,
+  ): Promise<Call<unknown, unknown>> {
+    const { requestId, context, fresh } = this.call;
+    const call: Call<unknown, unknown> = {
+      dialect: "namespace",
+      requestId,
+      id,
+      path,
+      params,
+      payload,
+      context,
+      fresh,
+      attempt: undefined,
+      // The headers of the request are for the statement.
+      header: () => "",
+      onAbort: (work) => this.call.onAbort(work),
+      authorize: (other, inner) => this.call.authorize(other, inner),
+    };
+    await this.call.authorize(operation, call);
+    return call;
+  }
+
+  async #handle(
+    { operation }: StatementOperation,
+    call: Call<unknown, unknown>,
+  ): Promise<JsonReply> {
+    const services = this.services as Parameters<Operation["handle"]>[0];
+    const reply: Reply = await operation.handle(services, call);
+    const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
+    return { value, headers: reply.headers ?? {} };
+  }
+}
