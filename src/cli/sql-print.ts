@@ -39,6 +39,8 @@ export async function printTable(parts: Parts, rows: number): Promise<void> {
   const chunks: Uint8Array[] = [];
   for await (const part of parts) chunks.push(part);
   const [header = [], ...values] = csvRows(Buffer.concat(chunks).toString());
+  // A column without a name is `""`: the statement has no result.
+  if (header.length === 1 && header[0] === null) return out.write("done\n");
   await out.write(`${tableText(header, values.slice(0, rows))}${countText(values.length, rows)}\n`);
 }
 

@@ -93,7 +93,7 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
   it("prints one sentence for an invalid statement", async () => {
     for (const [query, wanted] of [
       ["SELECT x FROM none", /"none" does not exist/],
-      ["DELETE FROM t", /DeleteFromTable/],
+      ["TRUNCATE TABLE t", /DELETE FROM t/],
       ["SELECT none FROM t", /none/],
     ] as const) {
       const { code, out, err } = await run(query);
@@ -101,6 +101,33 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
       expect(err).toMatch(/^joust: [^\n]+\n$/);
       expect(err).toMatch(wanted);
     }
+  });
+});
+
+describe("a statement that changes something", () => {
+  const run = (query: string, ...args: string[]) =>
+    joust(["sql", query, ...args], { JOUST_API_KEY: server.key });
+
+  it("runs on a server", async () => {
+    const on = ["--url", server.url];
+    const texts = [];
+    for (const query of [
+      "CREATE TABLE made (id BIGINT)",
+      "INSERT INTO made VALUES ($1), (2)",
+      "DROP TABLE made",
+    ]) {
+      const params = query.includes("$1") ? ["--param", "1"] : [];
+      const { code, out, err } = await run(query, ...on, ...params);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      texts.push(out.toString());
+    }
+    expect(texts).toEqual(["done\n", "count\n-----\n    2\n(1 row)\n", "done\n"]);
+  });
+
+  it("is refused on a root", async () => {
+    const { code, err } = await run("DELETE FROM t", root);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/--url/) });
+    expect(await server.client.count("t")).toBe(100);
   });
 });
 

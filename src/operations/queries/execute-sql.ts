@@ -27,7 +27,7 @@ const request = Type.Object({
   ),
   limit: nullable(
     Type.Integer({ minimum: 0, exclusiveMaximum: 2 ** 64 }),
-    "maximum number of rows of a query; default: all",
+    "maximum number of rows in the reply; default: all",
   ),
 });
 

@@ -94,6 +94,8 @@ const places: [string, (sql: string) => Promise<Answer>][] = [
     (predicate) =>
       joust.client.post("/v1/table/t/update", { predicate, updates: [["price", "1"]] }),
   ],
+  ["DELETE in SQL", (sql) => joust.client.post("/v1/sql", { query: `DELETE FROM t WHERE ${sql}` })],
+  ["UPDATE in SQL", (sql) => joust.client.post("/v1/sql", { query: `UPDATE t SET name = ${sql}` })],
   [
     "add_columns",
     (expression) =>

@@ -6,7 +6,7 @@ use joust_text::object::Object;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::{self, Shape};
+use super::change::{self, Change, Shape};
 use super::statement::{Statement, TableName};
 use crate::error::{Error, Result};
 use crate::query::{Identity, decode};
@@ -16,7 +16,7 @@ pub struct Request {
     query: String,
     #[serde(default)]
     parameters: Option<Vec<Value>>,
-    /// The most rows to return.
+    /// The most rows to return. A statement that changes something has its own number of rows.
     #[serde(default)]
     pub limit: Option<u64>,
     // Allowed in every body: the server reads it; only its form is checked here.
@@ -61,16 +61,14 @@ pub struct Described {
 /// Reads the statement of a request.
 pub fn describe(body: &[u8]) -> Result<Described> {
     let request = Request::decode(body)?;
-    let Some(changing) = change::read(&request.query, request.parameters())? else {
+    let Some(mut changing) = change::read(&request.query, request.parameters())? else {
         return Ok(Described {
             tables: request.statement()?.tables()?,
             change: None,
         });
     };
-    if request.limit.is_some() {
-        return Err(Error::invalid(
-            "`limit` is for queries; leave it out, or write LIMIT into the statement",
-        ));
+    if let (Change::ShowViews { limit, .. }, Some(most)) = (&mut changing.change, request.limit) {
+        *limit = Some(limit.map_or(most, |limit| limit.min(most)));
     }
     let change = serde_json::to_string(&changing.change)
         .map_err(|error| Error::internal("a statement could not be described", error))?;
