@@ -80,10 +80,13 @@ describe("INSERT", () => {
   });
 
   it("reports an error of the query in the middle of a long result, and writes nothing", async () => {
-    await joust.client.createTable(`${t}_source`, items(200_000));
+    await joust.client.createTable(`${t}_source`, items(10_000));
+    await define(
+      `CREATE TABLE ${t}_long AS SELECT a.id * 20 + b.id AS id, a.name FROM ${t}_source a, (SELECT id FROM ${t}_source WHERE id < 20) b`,
+    );
     const before = await version();
     const answer = await send(
-      `INSERT INTO ${t} (id, name) SELECT CASE WHEN id = 199999 THEN NULL ELSE id END, name || ' with a longer text' FROM ${t}_source`,
+      `INSERT INTO ${t} (id, name) SELECT CASE WHEN id = 199999 THEN NULL ELSE id END, name || ' with a longer text' FROM ${t}_long`,
     );
     expectFailure(answer, 400, 13, /column `id` takes no null/);
     expect(await version()).toBe(before);
@@ -196,7 +199,7 @@ describe("DELETE and UPDATE", () => {
     ["DELETE FROM T WHERE id = 1; DELETE FROM T", 400, 13, /more than one statement/],
     ["DELETE FROM T WHERE", 400, 13, /can't be read/],
     ["DELETE FROM T WHERE id = 1) OR (true", 400, 13, /bracket|parenthes|end/],
-    ["DELETE FROM T WHERE repeat(name, 1000000000) = 'x'", 400, 13, /bytes/],
+    ["DELETE FROM T WHERE repeat(name, 1000000000) = 'x'", 400, 13, /`repeat`/],
     ["UPDATE T SET none = 1", 404, 12, /none/],
     ["UPDATE T SET id = 1, id = 2", 400, 13, /twice/],
     ["UPDATE T SET id = (SELECT 1)", 400, 13, /no subquery/],

@@ -89,7 +89,15 @@ impl Parameters {
     pub fn tokens(&mut self, placeholder: &str) -> Result<Vec<Token>> {
         let value = self.value(placeholder).ok_or_else(misplaced)?;
         let mut tokens = Vec::new();
-        write(&value, &mut tokens);
+        match &value {
+            // In parentheses, so that the tokens around it do not change its meaning.
+            Value::Number(_) if value.as_f64().is_some_and(|number| number < 0.0) => {
+                tokens.push(Token::LParen);
+                write(&value, &mut tokens);
+                tokens.push(Token::RParen);
+            }
+            _ => write(&value, &mut tokens),
+        }
         Ok(tokens)
     }
 
@@ -106,7 +114,7 @@ fn misplaced() -> Error {
     Error::invalid("a parameter stands only where a value can stand in an expression")
 }
 
-/// Appends a literal. A negative number is in parentheses, so that the tokens around it do not change its meaning.
+/// Appends a literal.
 fn write(value: &Value, tokens: &mut Vec<Token>) {
     match value {
         Value::Null => tokens.push(Token::make_keyword("NULL")),
@@ -116,8 +124,7 @@ fn write(value: &Value, tokens: &mut Vec<Token>) {
             let text = number.to_string();
             match text.strip_prefix('-') {
                 Some(digits) => {
-                    let digits = Token::Number(digits.to_string(), false);
-                    tokens.extend([Token::LParen, Token::Minus, digits, Token::RParen]);
+                    tokens.extend([Token::Minus, Token::Number(digits.to_string(), false)]);
                 }
                 None => tokens.push(Token::Number(text, false)),
             }

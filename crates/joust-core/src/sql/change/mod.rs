@@ -7,6 +7,8 @@
 
 mod columns;
 mod condition;
+#[cfg(test)]
+mod definition_tests;
 mod grammar;
 mod indexes;
 mod merge;

@@ -1,5 +1,7 @@
 //! CREATE, DROP and ALTER of tables and schemas.
 
+use std::collections::HashSet;
+
 use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, DataType, Ident, ObjectNamePart};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -8,8 +10,8 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use super::columns::Declared;
 use super::grammar::{Grammar, unreadable};
 use super::{Change, Changing, Shape};
-use crate::error::{Error, Result};
-use crate::names::check_column;
+use crate::error::{Code, Error, Result};
+use crate::names::{check_column, short};
 use crate::schema::expression::check_type;
 use crate::sql::statement::Statement;
 
@@ -100,6 +102,16 @@ fn declared(columns: Vec<Column>) -> Result<(Statement, Shape)> {
         return Err(Error::invalid(format!(
             "a statement creates at most {MAX_COLUMNS} columns; add the others with ALTER TABLE"
         )));
+    }
+    let mut seen = HashSet::new();
+    if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
+        return Err(Error::new(
+            Code::TableSchemaValidationError,
+            format!(
+                "the statement has two columns `{}`; give each a name of its own",
+                short(&twice.name)
+            ),
+        ));
     }
     let casts: Vec<String> = columns
         .iter()
