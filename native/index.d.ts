@@ -72,7 +72,7 @@ export declare class Engine {
    * The rows that a statement writes, as an Arrow stream for the operation that writes them. `body`: as for
    * `sqlStatement`; `target`: the table that the statement changes, if it exists.
    */
-  sqlRows(body: Uint8Array, options: SqlOptions, target?: SqlTarget | undefined | null): Promise<QueryAnswer>
+  sqlWrittenRows(body: Uint8Array, options: SqlOptions, target?: SqlTarget | undefined | null): Promise<QueryAnswer>
   /** The result of a statement that the server ran: columns of the same length. Without columns it has no rows. */
   sqlResult(columns: Array<SqlColumn>, format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'): Promise<QueryAnswer>
   /** Runs a query. `body`: as for `sqlStatement`. The result has no version. */

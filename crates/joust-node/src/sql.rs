@@ -156,30 +156,34 @@ impl Engine {
         body: &[u8],
     ) -> napi::Result<PromiseRaw<'env, SqlStatement>> {
         let body = body.to_vec();
-        promise(env, async move { sql::describe(&body) }, |described| {
-            let tables = described.tables.into_iter().map(|table| {
-                let (version, tag) = match table.at {
-                    Some(At::Version(version)) => (Some(version as f64), None),
-                    Some(At::Tag(tag)) => (None, Some(tag)),
-                    None => (None, None),
-                };
-                SqlTable {
-                    name: table.name,
-                    version,
-                    tag,
+        promise(
+            env,
+            async move { sql::read_statement(&body) },
+            |described| {
+                let tables = described.tables.into_iter().map(|table| {
+                    let (version, tag) = match table.at {
+                        Some(At::Version(version)) => (Some(version as f64), None),
+                        Some(At::Tag(tag)) => (None, Some(tag)),
+                        None => (None, None),
+                    };
+                    SqlTable {
+                        name: table.name,
+                        version,
+                        tag,
+                    }
+                });
+                SqlStatement {
+                    tables: tables.collect(),
+                    change: described.change,
                 }
-            });
-            SqlStatement {
-                tables: tables.collect(),
-                change: described.change,
-            }
-        })
+            },
+        )
     }
 
     /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `body`: as for
     /// `sqlStatement`; `target`: the table that the statement changes, if it exists.
     #[napi(ts_return_type = "Promise<QueryAnswer>")]
-    pub fn sql_rows<'env>(
+    pub fn sql_written_rows<'env>(
         &self,
         env: &'env Env,
         body: &[u8],
@@ -195,7 +199,7 @@ impl Engine {
             let target =
                 target.map(|target| (target.location, target.storage_options.unwrap_or_default()));
             let mut answer = engine
-                .sql_rows(&body, sources, listing, target, fresh)
+                .sql_written_rows(&body, sources, listing, target, fresh)
                 .await?;
             let first = answer.first().await?;
             Ok((first, answer))

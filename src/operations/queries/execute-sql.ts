@@ -2,9 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../../api/idempotency/key.js";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
-import { executeStatement } from "../statements/execute-statement.js";
+import { executeChange } from "../statements/execute-change.js";
+import { encodeResult } from "../statements/statement-result.js";
 import { statementServices } from "../statements/statement-run.js";
-import type { SqlFormat } from "./sql-statement.js";
+import { runStatement, type SqlFormat } from "./sql-statement.js";
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
   schema: T,
@@ -64,17 +65,29 @@ export const executeSql = operation({
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
-    const statement = {
-      requestId: call.requestId,
-      context: call.context,
-      fresh: call.fresh,
-      namespace: [],
-      hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
-      respondAsync: prefersAsync(call.header("prefer")),
-      onAbort: (work: () => void) => call.onAbort(work),
-      authorize: call.authorize.bind(call),
-    };
-    const { answer, headers } = await executeStatement(services, statement, call.payload, format);
+    const { payload: body, fresh } = call;
+    const onAbort = (work: () => void) => call.onAbort(work);
+    let headers: Readonly<Record<string, string>> = {};
+    const answer = await runStatement(services, body, {
+      format,
+      fresh,
+      onAbort,
+      async change(change, tables) {
+        const caller = {
+          requestId: call.requestId,
+          context: call.context,
+          fresh,
+          namespace: [],
+          hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
+          respondAsync: prefersAsync(call.header("prefer")),
+          onAbort,
+          authorize: call.authorize.bind(call),
+        };
+        const result = await executeChange(services, caller, { body, tables }, change);
+        headers = result.headers;
+        return encodeResult(services, result, format);
+      },
+    });
     return { kind: "arrow", contentType, answer, headers };
   },
 });

@@ -44,7 +44,7 @@ export async function withRows<T>(
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, format: "stream" as const, number, ...listing }, fresh);
   return withLiveTables(services, records, async () => {
-    const starting = services.engine.sqlRows(body, options, target);
+    const starting = services.engine.sqlWrittenRows(body, options, target);
     onAbort(() => cancelQuery(number));
     const answer = await starting;
     const { first, done, rest } = answer;

@@ -22,6 +22,14 @@ export const statementServices = [
 
 export type StatementServices = Pick<Services, (typeof statementServices)[number]>;
 
+/** A statement as the engine reads it. */
+export interface StatementBody {
+  /** JSON `{query, parameters}`. */
+  readonly body: Uint8Array;
+  /** The tables that the statement reads: `SqlStatement.tables`. */
+  readonly tables: readonly SqlTable[];
+}
+
 /** The part of a call that a statement needs. */
 export interface StatementCall
   extends Pick<
@@ -73,10 +81,7 @@ export class StatementRun {
   constructor(
     readonly services: StatementServices,
     readonly call: StatementCall,
-    /** JSON `{query, parameters}`. */
-    private readonly body: Uint8Array,
-    /** The tables that the statement reads. */
-    private readonly tables: readonly SqlTable[],
+    private readonly statement: StatementBody,
   ) {}
 
   /** The identifier of a table, view or schema that the statement names. */
@@ -102,10 +107,9 @@ export class StatementRun {
     changed?: readonly string[],
   ): Promise<JsonReply> {
     const call = await this.#authorized(target, input, noRows);
-    const { services, body, tables } = this;
     const { fresh, namespace, onAbort } = this.call;
-    const rows = { body, tables, changed, fresh, namespace, onAbort };
-    return withRows(services, rows, (payload) => this.#handle(target, { ...call, payload }));
+    const rows = { ...this.statement, changed, fresh, namespace, onAbort };
+    return withRows(this.services, rows, (payload) => this.#handle(target, { ...call, payload }));
   }
 
   async #authorized(

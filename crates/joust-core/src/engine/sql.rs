@@ -24,7 +24,7 @@ pub enum SqlSource {
 
 impl Engine {
     /// Runs a query. `body` is the JSON `{query, parameters, limit}`; `sources` resolve the tables of
-    /// [`sql::describe`], in that order; `listing` is the content of `information_schema`.
+    /// [`sql::read_statement`], in that order; `listing` is the content of `information_schema`.
     pub async fn sql(
         &self,
         body: &[u8],
@@ -38,7 +38,7 @@ impl Engine {
 
     /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `table`: the table that
     /// it changes, if there is one.
-    pub async fn sql_rows(
+    pub async fn sql_written_rows(
         &self,
         body: &[u8],
         sources: Vec<SqlSource>,
@@ -53,7 +53,7 @@ impl Engine {
                 options,
             )
         });
-        sql::rows(body, sources, table, self.sql_resources()).await
+        sql::written_rows(body, sources, table, self.sql_resources()).await
     }
 
     /// The result of a statement that the server ran.

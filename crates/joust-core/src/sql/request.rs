@@ -51,7 +51,7 @@ impl Request {
 }
 
 /// What the server has to know of a statement.
-pub struct Described {
+pub struct ReadStatement {
     /// The tables that it reads, without duplicates, in a deterministic order.
     pub tables: Vec<TableName>,
     /// What it changes, as JSON (`change::Change`). Absent for a query.
@@ -59,10 +59,10 @@ pub struct Described {
 }
 
 /// Reads the statement of a request.
-pub fn describe(body: &[u8]) -> Result<Described> {
+pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
     let request = Request::decode(body)?;
     let Some(mut changing) = change::read(&request.query, request.parameters())? else {
-        return Ok(Described {
+        return Ok(ReadStatement {
             tables: request.statement()?.tables()?,
             change: None,
         });
@@ -76,7 +76,7 @@ pub fn describe(body: &[u8]) -> Result<Described> {
         Some((statement, _)) => statement.tables()?,
         None => Vec::new(),
     };
-    Ok(Described {
+    Ok(ReadStatement {
         tables,
         change: Some(change),
     })
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_body_is_an_object_with_a_query() {
-        let read = |body: &str| describe(body.as_bytes()).map(|described| described.tables.len());
+        let read = |body: &str| read_statement(body.as_bytes()).map(|read| read.tables.len());
         assert_eq!(read(r#"{"query":"SELECT * FROM t"}"#).unwrap(), 1);
         assert_eq!(
             read(r#"{"query":"SELECT $1","parameters":[1],"limit":3,"context":{},"more":1}"#)
@@ -112,7 +112,7 @@ mod tests {
             assert!(error.message().contains(wanted), "{body}: {error}");
         }
         assert!(
-            describe(b"{\"query\":\"SELECT '\xff'\"}")
+            read_statement(b"{\"query\":\"SELECT '\xff'\"}")
                 .err()
                 .is_some_and(|error| error.message().contains("UTF-8"))
         );

@@ -101,7 +101,7 @@ async fn answer(
 
 /// The rows that a statement writes, as an Arrow stream: the result of its query, with the columns that the change
 /// needs. `table`: the table that it changes, if its columns matter.
-pub async fn rows(
+pub async fn written_rows(
     body: &[u8],
     sources: Vec<Source>,
     table: Option<(Table, ReadOptions)>,

@@ -1,6 +1,4 @@
-import type { QueryAnswer } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { runStatement, type SqlFormat } from "../queries/sql-statement.js";
 import type { Change } from "./change.js";
 import { createIndex, dropIndex } from "./change-indexes.js";
 import { deleteRows, insertRows, mergeRows, updateRows } from "./change-rows.js";
@@ -14,45 +12,32 @@ import {
   renameColumn,
   renameTableTo,
 } from "./change-tables.js";
-import { encodeResult, type StatementResult } from "./statement-result.js";
-import { type StatementCall, StatementRun, type StatementServices } from "./statement-run.js";
+import type { StatementResult } from "./statement-result.js";
+import {
+  type StatementBody,
+  type StatementCall,
+  StatementRun,
+  type StatementServices,
+} from "./statement-run.js";
 import { createView, describeView, dropView, refreshView, showViews } from "./view-statements.js";
 
-/** The result of a statement in the requested format, and headers for the reply. */
-export interface ExecutedStatement {
-  readonly answer: QueryAnswer;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /**
- * Runs the statement of a JSON body `{query, parameters, limit}`. A query runs in the engine. A statement that changes
- * something runs the operation that does it, for the same caller: with the same permission, the same validation and
- * the same record.
+ * Runs a statement that changes something, or that is about materialized views: runs the operation that does it, for
+ * the caller of the statement, with the same permission, the same validation and the same record as over HTTP.
  *
- * @throws code 13 for an invalid statement, 0 for one that joust does not have, 15 if the caller may not run it, and
- * the errors of the operation
+ * `change`: the JSON of `SqlStatement.change`.
+ *
+ * @throws code 15 if the caller may not run it, 13 or 0 for what the operation does not serve, and the other errors of
+ * the operation
  */
-export async function executeStatement(
+export async function executeChange(
   services: StatementServices,
   call: StatementCall,
-  body: Uint8Array,
-  format: SqlFormat,
-): Promise<ExecutedStatement> {
-  let headers: ExecutedStatement["headers"] = {};
-  const answer = await runStatement(services, body, {
-    format,
-    fresh: call.fresh,
-    namespace: call.namespace,
-    onAbort: (work) => call.onAbort(work),
-    async change(change, tables) {
-      if (call.hasIdempotencyKey) throw notIdempotent();
-      const run = new StatementRun(services, call, body, tables);
-      const result = await runChange(run, JSON.parse(change) as Change);
-      ({ headers } = result);
-      return encodeResult(services, result, format);
-    },
-  });
-  return { answer, headers };
+  body: StatementBody,
+  change: string,
+): Promise<StatementResult> {
+  if (call.hasIdempotencyKey) throw notIdempotent();
+  return runChange(new StatementRun(services, call, body), JSON.parse(change) as Change);
 }
 
 const notIdempotent = () =>
