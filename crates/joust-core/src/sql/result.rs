@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use super::output::Output;
@@ -59,8 +59,8 @@ pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Re
         .into_iter()
         .map(|column| column.values.array())
         .collect();
-    let options = RecordBatchOptions::new()
-        .with_row_count(Some(values.first().map_or(0, |column| column.len())));
+    let options =
+        RecordBatchOptions::new().with_row_count(Some(values.first().map_or(0, Array::len)));
     let batch = RecordBatch::try_new_with_options(schema, values, &options)?;
     let encoder = output.encoder(batch.schema_ref())?;
     Ok(Answer::of_statement(super::run::one(batch), encoder, taken))
