@@ -169,6 +169,26 @@ describe("DELETE and UPDATE", () => {
     expect(await ids()).toEqual([]);
   });
 
+  it("take columns of any name", async () => {
+    await define(`CREATE TABLE ${t}_odd ("with space" INT, "Upper" TEXT, "order" INT, "a$b" INT)`);
+    await changed(`INSERT INTO ${t}_odd VALUES (1, 'a', 2, 3), (2, 'b', 3, 4)`);
+    expect(
+      await changed(
+        `UPDATE ${t}_odd SET "with space" = "with space" + 10, "Upper" = 'z' WHERE "Upper" = 'a'`,
+      ),
+    ).toBe(1);
+    expect(await changed(`UPDATE ${t}_odd AS o SET o."a$b" = 9 WHERE o."order" = 3`)).toBe(1);
+    expect(
+      await changed(
+        `MERGE INTO ${t}_odd AS "T" USING (VALUES (2, 'm')) AS s("with space", "Upper") ON "T"."with space" = s."with space" WHEN MATCHED THEN UPDATE SET *`,
+      ),
+    ).toBe(1);
+    expect(await rows(`SELECT * FROM ${t}_odd ORDER BY "order"`)).toEqual([
+      { "with space": 11, Upper: "z", order: 2, a$b: 3 },
+      { "with space": 2, Upper: "m", order: 3, a$b: 9 },
+    ]);
+  });
+
   it("take parameters as values", async () => {
     for (const text of ["\\' OR true --", "' OR '1' = '1", "x'' OR true", "\\", "'"]) {
       expect(await changed(`DELETE FROM ${t} WHERE name = $1`, [text])).toBe(0);
@@ -206,6 +226,7 @@ describe("DELETE and UPDATE", () => {
     ["UPDATE T SET id = 1 FROM u", 400, 13, /`FROM` where it should end/],
     ["UPDATE T SET id = 'x'", 400, 13, /./],
     ["UPDATE none SET id = 1", 404, 4, /"none" does not exist/],
+    ["DELETE FROM T FOR VERSION AS OF 1 WHERE id = 1", 400, 13, /FOR VERSION AS OF/],
   ])("report an error for %s", async (query, status, code, detail) => {
     expectFailure(await send(query.replaceAll(/\bT\b/g, t)), status, code, detail);
     expect(await ids()).toEqual([1, 2, 3]);
