@@ -24,8 +24,10 @@ pub struct SqlTable {
     pub name: Vec<String>,
     /// Of `FOR VERSION AS OF 7`.
     pub version: Option<f64>,
-    /// Of `FOR VERSION AS OF 'tag'`.
+    /// A tag, or else a branch: of `FOR VERSION AS OF 'name'`.
     pub tag: Option<String>,
+    /// Of `FOR TIMESTAMP AS OF '2026-01-31'`.
+    pub timestamp_millis: Option<f64>,
 }
 
 /// The resolution of a name in a statement: a table, or with `information` one of `information_schema`.
@@ -131,16 +133,19 @@ impl Engine {
         let body = body.to_vec();
         promise(env, async move { sql::tables(&body) }, |tables| {
             let tables = tables.into_iter().map(|table| {
-                let (version, tag) = match table.at {
-                    Some(At::Version(version)) => (Some(version as f64), None),
-                    Some(At::Tag(tag)) => (None, Some(tag)),
-                    None => (None, None),
-                };
-                SqlTable {
+                let mut named = SqlTable {
                     name: table.name,
-                    version,
-                    tag,
+                    version: None,
+                    tag: None,
+                    timestamp_millis: None,
+                };
+                match table.at {
+                    Some(At::Version(version)) => named.version = Some(version as f64),
+                    Some(At::Tag(tag)) => named.tag = Some(tag),
+                    Some(At::Time(millis)) => named.timestamp_millis = Some(millis as f64),
+                    None => {}
                 }
+                named
             });
             tables.collect()
         })

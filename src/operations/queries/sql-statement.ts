@@ -20,6 +20,7 @@ import {
   type ListingServices,
   listInformation,
 } from "./sql-information.js";
+import { stateOf } from "./sql-table-state.js";
 
 /** The encoding of the result rows. */
 export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
@@ -65,20 +66,17 @@ export async function runStatement(
 /** The source that a name in the statement refers to. Adds its table to `records`. */
 async function resolve(
   services: TableDependencies,
-  { name, version, tag }: SqlTable,
+  { name, ...state }: SqlTable,
   records: OpenTable["record"][],
 ): Promise<SqlSource> {
   const information = informationSchemaTable(name);
   if (information !== undefined) return { information };
   return onNamedTable(services, name, [], async ({ record, table }) => {
     records.push(record);
-    const tagged = tag === undefined ? undefined : await table.tag(tag);
-    const readVersion = version ?? tagged?.version;
     return {
       location: record.location,
       storageOptions: storageOptions(services, record),
-      ...(tagged?.branch !== undefined && { branch: tagged.branch }),
-      ...(readVersion !== undefined && { version: readVersion }),
+      ...(await stateOf(table, state)),
     };
   });
 }

@@ -3,7 +3,8 @@
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
 //! [`names`] resolves its names, and [`parameters`] substitutes `$1`. [`session`] runs it in bounded memory, over a
 //! [`source`] for each table, or over the catalog ([`information`]); [`thread`] runs it outside of the engine's
-//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows.
+//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows. [`search`] has the searches of a
+//! statement.
 
 mod information;
 mod limits;
@@ -13,6 +14,7 @@ mod parameters;
 mod refused;
 mod request;
 mod run;
+mod search;
 pub mod session;
 mod source;
 mod statement;
