@@ -62,7 +62,8 @@ pub fn take_version(name: &mut String) -> Option<At> {
 
 pub fn misplaced() -> Error {
     Error::invalid(
-        "FOR VERSION AS OF and FOR TIMESTAMP AS OF stand directly behind the name of a table in FROM or JOIN",
+        "FOR VERSION AS OF and FOR TIMESTAMP AS OF stand directly behind the name of a table in FROM or JOIN; for a \
+         search, in the text with the name: vector_search('t FOR VERSION AS OF 7', ...)",
     )
 }
 

@@ -225,7 +225,7 @@ fn invalid_calls_are_refused() {
         (
             "SELECT * FROM vector_search('t', 'v', [1]) FOR VERSION AS OF 7".to_string(),
             &[],
-            "FOR VERSION AS OF stands",
+            "in the text with the name",
         ),
     ] {
         let message = refusal(&sql, values);
