@@ -13,7 +13,8 @@ const { arrow } = sqlClient(joust);
 
 const ROWS = 600;
 const DIMENSION = 8;
-const texts = ["cat", "a dog", "cat and dog", "bird", "a cat sat on the mat", "dogs bark"];
+/** Three words each, none of which an index leaves out. */
+const texts = ["cat y y", "y dog y", "cat dog y", "bird y y", "cat sat mat", "dogs bark loud"];
 const points = vectors(ROWS, DIMENSION, 7);
 const queries = vectors(16, DIMENSION, 99);
 
@@ -27,7 +28,7 @@ const content = (from: number, count: number) => {
   const ids = Array.from({ length: count }, (_, row) => from + row);
   return stream({
     id: [type.i64, ids.map(BigInt)],
-    // Each row has another length, so that few have the same score: the order of equal ones is undefined.
+    // Each row has another length, and so another score: the order of equal scores is undefined.
     text: [type.text, ids.map((id) => `${texts[id % texts.length]}${" x".repeat(id)}`)],
     category: [type.text, ids.map((id) => (id % 7 ? `c${id % 5}` : null))],
     price: [type.f64, ids.map(() => Math.round(1000 * next()) / 10)],
