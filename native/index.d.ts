@@ -829,8 +829,10 @@ export interface SqlTable {
   name: Array<string>
   /** Of `FOR VERSION AS OF 7`. */
   version?: number
-  /** Of `FOR VERSION AS OF 'tag'`. */
+  /** A tag, or else a branch: of `FOR VERSION AS OF 'name'`. */
   tag?: string
+  /** Of `FOR TIMESTAMP AS OF '2026-01-31'`. */
+  timestampMillis?: number
 }
 
 /** The table that a statement changes. */

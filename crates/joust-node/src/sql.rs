@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use joust_core::engine::SqlSource as Source;
 use joust_core::ipc::Format;
-use joust_core::sql::{self, At, Column, Listed, Listing, Output, Values};
+use joust_core::sql::{self, At, Column, Listed, Listing, Output, TableName, Values};
 use joust_core::table::ReadOptions;
 use joust_core::{Error, Result};
 use napi::Env;
@@ -24,8 +24,28 @@ pub struct SqlTable {
     pub name: Vec<String>,
     /// Of `FOR VERSION AS OF 7`.
     pub version: Option<f64>,
-    /// Of `FOR VERSION AS OF 'tag'`.
+    /// A tag, or else a branch: of `FOR VERSION AS OF 'name'`.
     pub tag: Option<String>,
+    /// Of `FOR TIMESTAMP AS OF '2026-01-31'`.
+    pub timestamp_millis: Option<f64>,
+}
+
+impl From<TableName> for SqlTable {
+    fn from(table: TableName) -> Self {
+        let mut named = Self {
+            name: table.name,
+            version: None,
+            tag: None,
+            timestamp_millis: None,
+        };
+        match table.at {
+            Some(At::Version(version)) => named.version = Some(version as f64),
+            Some(At::Tag(tag)) => named.tag = Some(tag),
+            Some(At::Time(millis)) => named.timestamp_millis = Some(millis as f64),
+            None => {}
+        }
+        named
+    }
 }
 
 /// A statement that was read.
@@ -159,23 +179,9 @@ impl Engine {
         promise(
             env,
             async move { sql::read_statement(&body) },
-            |described| {
-                let tables = described.tables.into_iter().map(|table| {
-                    let (version, tag) = match table.at {
-                        Some(At::Version(version)) => (Some(version as f64), None),
-                        Some(At::Tag(tag)) => (None, Some(tag)),
-                        None => (None, None),
-                    };
-                    SqlTable {
-                        name: table.name,
-                        version,
-                        tag,
-                    }
-                });
-                SqlStatement {
-                    tables: tables.collect(),
-                    change: described.change,
-                }
+            |described| SqlStatement {
+                tables: described.tables.into_iter().map(SqlTable::from).collect(),
+                change: described.change,
             },
         )
     }

@@ -20,6 +20,7 @@ import {
   type ListingServices,
   listInformation,
 } from "./sql-information.js";
+import { stateOf } from "./sql-table-state.js";
 
 /** The encoding of the result rows. */
 export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
@@ -112,7 +113,7 @@ export async function withLiveTables<T>(
 /** The source that a name in the statement refers to. Adds its table to `records`. */
 async function resolve(
   services: TableDependencies,
-  { name, version, tag }: SqlTable,
+  { name, ...state }: SqlTable,
   namespace: readonly string[],
   records: OpenTable["record"][],
 ): Promise<SqlSource> {
@@ -120,13 +121,10 @@ async function resolve(
   if (information !== undefined) return { information };
   return onNamedTable(services, name, namespace, async ({ record, table }) => {
     records.push(record);
-    const tagged = tag === undefined ? undefined : await table.tag(tag);
-    const readVersion = version ?? tagged?.version;
     return {
       location: record.location,
       storageOptions: storageOptions(services, record),
-      ...(tagged?.branch !== undefined && { branch: tagged.branch }),
-      ...(readVersion !== undefined && { version: readVersion }),
+      ...(await stateOf(table, state)),
     };
   });
 }

@@ -52,6 +52,13 @@ describe("a query that exceeds --query-timeout", () => {
     expect(await metric("joust_timed_out_total")).toBe(before + 1);
   });
 
+  it("ends with an error: a search in SQL", async () => {
+    const statement = `SELECT id FROM vector_search('t', 'vector', [1, 1], 5) WHERE ${slow}`;
+    const answer = await short.client.post("/v1/sql", { query: statement });
+    expectFailure(answer, 400, 13, /after 250ms of work: .*--query-timeout/);
+    await memoryIsGivenBack();
+  });
+
   it("does not affect short queries", async () => {
     expect(await short.client.count("t", { predicate: "id < 10" })).toBe(10);
     expect((await short.client.query("t", { k: 5, vector: {}, filter: "id > 7" })).numRows).toBe(5);

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::displayable;
+use lance::Dataset;
 use lance_datafusion::exec::{LanceExecutionOptions, analyze_plan};
 
 use super::request::{Explain, Query};
 use super::{Planned, QueryOptions};
 use crate::error::{Error, Result};
+use crate::schema::Evaluation;
 use crate::table::Table;
 
 impl Table {
@@ -24,23 +26,37 @@ impl Table {
         let dataset = self.queried(&query, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
+        let planned = self.plan(&dataset, &query, evaluation).await?;
+        let text = self.plan_text(&planned, &dataset, &query, evaluation, verbose);
+        Ok(self.without_location(&text.await?))
+    }
+
+    /// The plan of a query with this strategy; it shows the location of the table.
+    pub(super) async fn plan_text(
+        &self,
+        planned: &Planned,
+        dataset: &Arc<Dataset>,
+        query: &Arc<Query>,
+        evaluation: Option<Evaluation>,
+        verbose: bool,
+    ) -> Result<String> {
         let caches = self.caches()?;
-        let own = match self.plan(&dataset, &query, evaluation).await? {
+        let own = match planned {
             Planned::Text(search) => Some(search.steps(verbose, caches).await?),
             Planned::Nearest(search) => search.steps(verbose, caches).await?,
             Planned::Reads(reads) => Some(reads.steps(verbose, None)),
             Planned::Scan => None,
         };
         if let Some(own) = own {
-            return Ok(self.without_location(&own.explain()));
+            return Ok(own.explain());
         }
-        let source = self.scanned(&dataset, evaluation);
-        let plan = self.plan_of_scan(source, query).await?;
+        let source = self.scanned(dataset, evaluation);
+        let plan = self.plan_of_scan(source, query.clone()).await?;
         let text = displayable(plan.as_ref())
             .set_show_schema(verbose)
             .indent(verbose)
             .to_string();
-        Ok(self.without_location(&text))
+        Ok(text)
     }
 
     /// Runs a query and reports what each step of its plan did. `body`: a query.

@@ -15,6 +15,7 @@ mod plan;
 mod probes;
 mod reads;
 mod request;
+mod row_search;
 mod sorting;
 mod text;
 mod text_search;
@@ -30,7 +31,8 @@ use lance::Dataset;
 
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
-pub(crate) use request::{Identity, decode};
+pub(crate) use request::{Identity, Query, decode};
+pub(crate) use row_search::RowSearch;
 
 use crate::error::{Error, Result};
 use crate::ipc::Format;
@@ -41,7 +43,6 @@ use crate::table::{ReadOptions, Table};
 use crate::vector::stale_rows;
 use nearest::NearestRows;
 use reads::Reads;
-use request::Query;
 use text_search::TextSearch;
 
 /// The parameters of a query besides its body.

@@ -3,8 +3,8 @@
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
 //! [`names`] resolves its names, and [`parameters`] substitutes `$1`. [`session`] runs it in bounded memory, over a
 //! [`source`] for each table, or over the catalog ([`information`]); [`thread`] runs it outside of the engine's
-//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows. [`change`] describes statements that
-//! change something; the server does them.
+//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows. [`search`] has the searches of a
+//! statement. [`change`] describes statements that change something; the server does them.
 
 mod change;
 mod information;
@@ -16,6 +16,7 @@ mod refused;
 mod request;
 mod result;
 mod run;
+mod search;
 pub mod session;
 mod source;
 mod statement;

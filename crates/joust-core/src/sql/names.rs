@@ -1,11 +1,12 @@
 //! Names of tables in a query, and their versions.
 //!
-//! sqlparser's generic dialect does not support `t FOR VERSION AS OF 7`. So these words are removed from the tokens,
-//! and the version is appended to the table's name until the query is parsed, after a [marker](MARK) that no name can
-//! contain.
+//! sqlparser's generic dialect does not support `t FOR VERSION AS OF 7` and `t FOR TIMESTAMP AS OF '2026-01-31'`. So
+//! these words are removed from the tokens, and the version is appended to the table's name until the query is parsed,
+//! after a [marker](MARK) that no name can contain.
 
 use std::ops::ControlFlow;
 
+use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use datafusion::sql::sqlparser::ast::{
     Ident, ObjectName, ObjectNamePart, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
@@ -26,14 +27,18 @@ const PARTS: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     Version(u64),
+    /// A tag; if there is none of this name, the newest version of a branch.
     Tag(String),
+    /// The newest version at a time, milliseconds since the epoch.
+    Time(i64),
 }
 
 impl At {
     fn text(&self) -> String {
         match self {
             Self::Version(version) => format!("v{version}"),
-            Self::Tag(tag) => format!("t{tag}"),
+            Self::Tag(name) => format!("n{name}"),
+            Self::Time(millis) => format!("t{millis}"),
         }
     }
 
@@ -41,6 +46,7 @@ impl At {
         let (kind, rest) = text.split_at_checked(1)?;
         match kind {
             "v" => rest.parse().ok().map(Self::Version),
+            "t" => rest.parse().ok().map(Self::Time),
             _ => Some(Self::Tag(rest.to_string())),
         }
     }
@@ -55,7 +61,10 @@ pub fn take_version(name: &mut String) -> Option<At> {
 }
 
 pub fn misplaced() -> Error {
-    Error::invalid("FOR VERSION AS OF stands directly behind the name of a table in FROM or JOIN")
+    Error::invalid(
+        "FOR VERSION AS OF and FOR TIMESTAMP AS OF stand directly behind the name of a table in FROM or JOIN; for a \
+         search, in the text with the name: vector_search('t FOR VERSION AS OF 7', ...)",
+    )
 }
 
 /// The versions in a query.
@@ -133,7 +142,6 @@ impl VisitorMut for Versions {
 
 /// The version at the end of some tokens, and the start of its words.
 fn version_at_end(tokens: &[Token]) -> Result<Option<(usize, At)>> {
-    const WORDS: [Keyword; 4] = [Keyword::OF, Keyword::AS, Keyword::VERSION, Keyword::FOR];
     let mut rest = tokens
         .iter()
         .enumerate()
@@ -142,32 +150,53 @@ fn version_at_end(tokens: &[Token]) -> Result<Option<(usize, At)>> {
     let Some((_, value)) = rest.next() else {
         return Ok(None);
     };
-    let mut from = 0;
-    for wanted in WORDS {
+    let mut words = [(0, Keyword::NoKeyword); 4];
+    for word in &mut words {
         match rest.next() {
-            Some((at, Token::Word(word)))
-                if word.quote_style.is_none() && word.keyword == wanted =>
-            {
-                from = at;
+            Some((at, Token::Word(found))) if found.quote_style.is_none() => {
+                *word = (at, found.keyword);
             }
             _ => return Ok(None),
         }
     }
-    let at = match value {
-        Token::Number(digits, false) => digits.parse().ok().map(At::Version),
-        Token::SingleQuotedString(tag) if !tag.contains(MARK) => Some(At::Tag(tag.clone())),
-        _ => None,
+    let at = match words.map(|(_, keyword)| keyword) {
+        [Keyword::OF, Keyword::AS, Keyword::VERSION, Keyword::FOR] => version(value)?,
+        [Keyword::OF, Keyword::AS, Keyword::TIMESTAMP, Keyword::FOR] => time(value)?,
+        _ => return Ok(None),
     };
-    match at {
-        Some(at) => Ok(Some((from, at))),
-        None => Err(Error::invalid(format!(
-            "`{}` is no version: FOR VERSION AS OF takes a number, or a tag as text: 'name'",
-            short(&value.to_string())
-        ))),
-    }
+    Ok(Some((words[3].0, at)))
 }
 
-fn named(name: &str) -> TableAlias {
+fn version(value: &Token) -> Result<At> {
+    let at = match value {
+        Token::Number(digits, false) => digits.parse().ok().map(At::Version),
+        Token::SingleQuotedString(name) if !name.contains(MARK) => Some(At::Tag(name.clone())),
+        _ => None,
+    };
+    at.ok_or_else(|| {
+        Error::invalid(format!(
+            "`{}` is no version: FOR VERSION AS OF takes a number, or a tag or branch as text: 'name'",
+            short(&value.to_string())
+        ))
+    })
+}
+
+fn time(value: &Token) -> Result<At> {
+    let nanos = match value {
+        Token::SingleQuotedString(text) => string_to_timestamp_nanos(text).ok(),
+        _ => None,
+    };
+    let millis = nanos.map(|nanos| nanos.div_euclid(1_000_000));
+    millis.map(At::Time).ok_or_else(|| {
+        Error::invalid(format!(
+            "`{}` is no time: FOR TIMESTAMP AS OF takes a text such as '2026-01-31T12:00:00Z'",
+            short(&value.to_string())
+        ))
+    })
+}
+
+/// An alias.
+pub fn named(name: &str) -> TableAlias {
     TableAlias {
         explicit: true,
         name: Ident::with_quote('"', name),
@@ -200,18 +229,23 @@ impl VisitorMut for Names {
     }
 
     fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
-        let parts: Option<Vec<&str>> = relation
-            .0
-            .iter()
-            .map(|part| part.as_ident().map(|ident| ident.value.as_str()))
-            .collect();
-        if let Some([namespace @ .., table]) = parts.as_deref()
-            && relation.0.len() > PARTS
-        {
-            let parts = [namespace.join(DELIMITER), (*table).to_string()];
-            let idents = parts.map(|part| Ident::with_quote('"', part));
-            *relation = ObjectName::from(idents.to_vec());
-        }
+        join_namespace(relation);
         ControlFlow::Continue(())
+    }
+}
+
+/// Joins the first parts of a name that has more than DataFusion supports.
+pub fn join_namespace(relation: &mut ObjectName) {
+    let parts: Option<Vec<&str>> = relation
+        .0
+        .iter()
+        .map(|part| part.as_ident().map(|ident| ident.value.as_str()))
+        .collect();
+    if let Some([namespace @ .., table]) = parts.as_deref()
+        && relation.0.len() > PARTS
+    {
+        let parts = [namespace.join(DELIMITER), (*table).to_string()];
+        let idents = parts.map(|part| Ident::with_quote('"', part));
+        *relation = ObjectName::from(idents.to_vec());
     }
 }

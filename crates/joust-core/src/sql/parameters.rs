@@ -72,6 +72,11 @@ impl Parameters {
         })
     }
 
+    /// Some placeholders are not part of the query: a search has replaced them.
+    pub fn used_by_searches(&mut self, count: usize) {
+        self.open = self.open.saturating_sub(count);
+    }
+
     /// Replaces the placeholders of a query.
     pub fn bind_in(&mut self, query: &mut impl VisitMut) {
         let _: ControlFlow<()> = query.visit(self);

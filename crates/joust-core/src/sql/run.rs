@@ -20,6 +20,7 @@ use lance::io::RecordBatchStream;
 use super::information::Information;
 use super::output::Output;
 use super::request::Request;
+use super::search::{OpenSearch, OpenTable, SearchPlan, SearchTable, with_searches};
 use super::session;
 use super::source::{ScanSize, SourceTable};
 use super::statement::{Explain, Statement, TableName};
@@ -81,11 +82,14 @@ async fn answer(
     disk: u64,
 ) -> Result<Answer> {
     let request = Request::decode(body)?;
-    let statement = request.statement()?;
+    let mut statement = request.statement()?;
     let names = statement.tables()?;
-    let tables = Tables::open(names, sources, memory.budget()).await?;
+    let scanned = statement.scanned()?;
+    let mut tables = Tables::open(names, &scanned, sources, memory.budget()).await?;
+    tables.search(&mut statement).await?;
     if let Some(explain) = statement.explain {
-        let text = planned(tables.explained(statement, request.limit, explain)).await?;
+        let searches = tables.search_plans(explain).await?;
+        let text = planned(tables.explained(statement, request.limit, explain, searches)).await?;
         let taken = memory.take(Use::Query, FIXED).await?;
         let encoder = output.encoder(text.schema_ref())?;
         return Ok(Answer::of_statement(one(text), encoder, taken));
@@ -128,7 +132,8 @@ async fn converted(
         }
         _ => Arc::new(Schema::empty()),
     };
-    let tables = Tables::open(statement.tables()?, sources, memory.budget()).await?;
+    let (names, scanned) = (statement.tables()?, statement.scanned()?);
+    let tables = Tables::open(names, &scanned, sources, memory.budget()).await?;
     let started = start(tables, statement, None, memory, disk).await?;
     let conversion = shape.conversion(&started.rows.schema(), &columns)?;
     let encoder = Output::Arrow(Format::Stream).encoder(conversion.schema())?;
@@ -189,12 +194,21 @@ struct Tables {
     providers: Vec<(TableName, Arc<dyn TableProvider>)>,
     /// Location and name of each: plans show the name.
     locations: Vec<(String, String)>,
-    /// Bytes that their scans hold.
+    /// The same tables as far as they have versions.
+    open: Vec<OpenTable>,
+    searches: Vec<Arc<OpenSearch>>,
+    /// Bytes that their scans and searches hold.
     bytes: usize,
 }
 
 impl Tables {
-    async fn open(names: Vec<TableName>, sources: Vec<Source>, budget: &Budget) -> Result<Self> {
+    /// `scanned`: the names that a FROM has; the others are only searched.
+    async fn open(
+        names: Vec<TableName>,
+        scanned: &[TableName],
+        sources: Vec<Source>,
+        budget: &Budget,
+    ) -> Result<Self> {
         if names.len() != sources.len() {
             return Err(Error::invalid(format!(
                 "the statement reads {} tables, and {} are given",
@@ -206,26 +220,37 @@ impl Tables {
         let mut tables = Self {
             providers: Vec::with_capacity(sources.len()),
             locations: Vec::new(),
+            open: Vec::new(),
+            searches: Vec::new(),
             bytes: 0,
         };
         let opened = sources.into_iter().map(|source| async {
             Ok::<_, Error>(match source {
                 Source::Table { table, options } => {
                     let dataset = table.dataset(options).await?;
-                    Opened::Table(dataset, table.handle().location().to_string())
+                    Opened::Table(dataset, table)
                 }
                 Source::Information(information) => Opened::Information(information),
             })
         });
         for (name, opened) in names.into_iter().zip(try_join_all(opened).await?) {
             let provider: Arc<dyn TableProvider> = match opened {
-                Opened::Table(dataset, location) => {
+                Opened::Table(dataset, table) => {
+                    let location = table.handle().location().to_string();
+                    tables.locations.push((location, name.name.join(".")));
+                    tables.open.push(OpenTable {
+                        name: name.clone(),
+                        table,
+                        dataset: dataset.clone(),
+                    });
+                    if !scanned.contains(&name) {
+                        continue;
+                    }
                     let size = ScanSize {
                         read_ahead,
                         batch: Some(rows_in(&dataset, BATCH_BYTES).min(BATCH_ROWS)),
                     };
                     tables.bytes += in_memory(&dataset, 2 * read_ahead + 2 * BATCH_BYTES);
-                    tables.locations.push((location, name.name.join(".")));
                     Arc::new(SourceTable::new(dataset, size))
                 }
                 Opened::Information(information) => Arc::new(information),
@@ -233,6 +258,26 @@ impl Tables {
             tables.providers.push((name, provider));
         }
         Ok(tables)
+    }
+
+    /// Opens the searches of a statement.
+    async fn search(&mut self, statement: &mut Statement) -> Result<()> {
+        self.searches = statement.open_searches(&self.open).await?;
+        for search in &self.searches {
+            self.bytes += search.bytes;
+            let provider: Arc<dyn TableProvider> = Arc::new(SearchTable::new(search.clone()));
+            self.providers.push((search.name.clone(), provider));
+        }
+        Ok(())
+    }
+
+    /// The plans of the searches.
+    async fn search_plans(&self, explain: Explain) -> Result<Vec<SearchPlan>> {
+        let plans = self
+            .searches
+            .iter()
+            .map(|search| search.plan(explain.verbose));
+        try_join_all(plans).await
     }
 
     async fn frame(self, statement: Statement, most: Option<u64>) -> Result<DataFrame> {
@@ -255,6 +300,7 @@ impl Tables {
         statement: Statement,
         most: Option<u64>,
         explain: Explain,
+        searches: Vec<SearchPlan>,
     ) -> Result<RecordBatch> {
         let locations = self.locations.clone();
         let frame = self.frame(statement, most).await?;
@@ -272,6 +318,7 @@ impl Tables {
             .indent(explain.verbose)
             .to_string();
         let plans = [logical, physical].map(|plan| {
+            let plan = with_searches(&plan, &searches);
             locations.iter().fold(plan, |plan, (location, name)| {
                 let path = location
                     .split_once("://")
@@ -290,7 +337,7 @@ impl Tables {
 }
 
 enum Opened {
-    Table(Arc<Dataset>, String),
+    Table(Arc<Dataset>, Table),
     Information(Information),
 }
 

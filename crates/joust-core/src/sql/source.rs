@@ -49,6 +49,11 @@ impl SourceTable {
             size,
         }
     }
+
+    /// The columns that it returns.
+    pub fn into_schema(self) -> SchemaRef {
+        self.schema
+    }
 }
 
 #[async_trait]

@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use super::names::{self, At, Names, Versions};
 use super::parameters::Parameters;
+use super::search::{self, OpenSearch, OpenTable, Searches};
 use super::session::{CATALOG, SCHEMA};
 use super::{limits, refused};
 use crate::error::{Error, Result};
@@ -39,6 +40,7 @@ const SET_OPERATION_WORDS: &[&str] = &["union", "intersect", "except", "minus"];
 /// A checked query that is not planned yet: its tables are only names.
 pub struct Statement {
     parsed: Parsed,
+    searches: Searches,
     pub explain: Option<Explain>,
 }
 
@@ -70,15 +72,17 @@ impl Statement {
                 "a view's query is one SELECT statement and nothing else",
             ));
         }
-        Self::checked(ast, None)
+        Self::checked(ast, None, Searches::default())
     }
 
     /// A query of a client.
-    pub fn new(sql: &str, parameters: &[Value]) -> Result<Self> {
+    pub fn new(sql: &str, values: &[Value]) -> Result<Self> {
         check_length(sql)?;
         let tokens = without_comments(expression::tokenize_statement(&GenericDialect, sql)?);
-        let mut parameters = Parameters::new(parameters, &tokens)?;
+        let mut parameters = Parameters::new(values, &tokens)?;
         let (tokens, mut versions) = Versions::read(tokens)?;
+        let (tokens, mut searches, placeholders) = Searches::read(tokens, values)?;
+        parameters.used_by_searches(placeholders);
         let (mut ast, explain) = explained(parse(tokens)?)?;
         if !matches!(ast, Ast::Query(_)) {
             return Err(match explain {
@@ -90,27 +94,53 @@ impl Statement {
         parameters.finish()?;
         versions.place_in(&mut ast);
         versions.finish()?;
-        Self::checked(ast, explain)
+        searches.place(&mut ast)?;
+        Self::checked(ast, explain, searches)
     }
 
-    /// A query that is a part of another statement.
+    /// A query that is a part of another statement. It cannot search.
     pub(super) fn of_query(query: Box<Query>) -> Result<Self> {
-        Self::checked(Ast::Query(query), None)
+        Self::checked(Ast::Query(query), None, Searches::default())
     }
 
-    fn checked(mut ast: Ast, explain: Option<Explain>) -> Result<Self> {
+    fn checked(mut ast: Ast, explain: Option<Explain>, searches: Searches) -> Result<Self> {
         limits::check(&ast)?;
         let _: ControlFlow<()> = ast.visit(&mut Names::default());
         Ok(Self {
             parsed: Parsed::Statement(Box::new(ast)),
+            searches,
             explain,
         })
     }
 
     /// The tables that it reads, without duplicates, in a deterministic order.
     pub fn tables(&self) -> Result<Vec<TableName>> {
+        let mut tables = self.scanned()?;
+        for table in self.searches.tables() {
+            if !tables.contains(table) {
+                tables.push(table.clone());
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The same without those that it only searches.
+    pub fn scanned(&self) -> Result<Vec<TableName>> {
         let (tables, _) = resolve_table_references(&self.parsed, false).map_err(Error::of_input)?;
-        tables.iter().map(TableName::new).collect()
+        let tables = tables.iter();
+        tables
+            .filter(|table| !search::is_search(table.table()))
+            .map(TableName::new)
+            .collect()
+    }
+
+    /// Opens its searches over all of its tables that have a version.
+    pub async fn open_searches(&mut self, tables: &[OpenTable]) -> Result<Vec<Arc<OpenSearch>>> {
+        let searches = std::mem::take(&mut self.searches);
+        match &self.parsed {
+            Parsed::Statement(ast) => searches.open(ast, tables).await,
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Plans it over the tables given, in the order of [`tables`](Self::tables).
@@ -140,7 +170,40 @@ impl Statement {
 impl TableName {
     fn new(table: &TableReference) -> Result<Self> {
         let parts = [table.catalog(), table.schema(), Some(table.table())];
-        let registered: Vec<String> = parts.into_iter().flatten().map(str::to_string).collect();
+        Self::of_parts(parts.into_iter().flatten().map(str::to_string).collect())
+    }
+
+    /// A name in a text, as it would stand in a FROM.
+    pub(super) fn of_text(text: &str) -> Result<Self> {
+        check_length(text)?;
+        let tokens = expression::tokenize(&GenericDialect, text)?;
+        expression::check_tokens(&tokens, Place::View)?;
+        let (tokens, _) = Versions::read(tokens)?;
+        let mut parser = Parser::new(&GenericDialect).with_tokens(tokens);
+        let mut name = parser.parse_object_name(false).map_err(of_parser)?;
+        if parser.peek_token().token != Token::EOF {
+            return Err(Error::invalid(format!(
+                "`{}` is not the name of a table",
+                short(text)
+            )));
+        }
+        names::join_namespace(&mut name);
+        let parts = name.0.iter().map(|part| part.as_ident());
+        let parts = parts.map(|ident| ident.map(|ident| ident.value.clone()));
+        let parts = parts.collect::<Option<Vec<_>>>();
+        Self::of_parts(parts.ok_or_else(|| Error::invalid("a function is not a table's name"))?)
+    }
+
+    /// A name that stands for a part of the statement.
+    pub(super) fn internal(name: String) -> Self {
+        Self {
+            name: vec![name.clone()],
+            at: None,
+            registered: vec![name],
+        }
+    }
+
+    fn of_parts(registered: Vec<String>) -> Result<Self> {
         let mut name = registered.clone();
         let at = name.last_mut().and_then(names::take_version);
         if name.iter().any(|part| part.contains(names::MARK)) {

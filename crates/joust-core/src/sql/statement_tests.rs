@@ -106,12 +106,26 @@ fn versions_and_tags_stand_behind_a_table() {
         "SELECT x FOR VERSION AS OF 7 FROM t",
         "SELECT x FROM t WHERE y FOR VERSION AS OF 7",
         "SELECT x FROM (SELECT 1 AS x) q FOR VERSION AS OF 7",
+        "SELECT x FROM t WHERE y FOR TIMESTAMP AS OF '2026-01-01'",
         "SELECT \"a\0v1\" FROM t",
         "SELECT x FROM \"t\0v1\"",
     ] {
         assert_ne!(refusal(sql, &[]), "", "{sql}");
     }
     assert!(refusal("SELECT x FROM t FOR VERSION AS OF 1.5", &[]).contains("1.5"));
+    for (text, millis) in [
+        ("1970-01-01T00:00:01.5Z", 1_500),
+        ("1970-01-01 02:00:01+02:00", 1_000),
+        ("1970-01-02", 86_400_000),
+        ("1969-12-31T23:59:59.9999Z", -1),
+    ] {
+        let sql = format!("SELECT x FROM t FOR TIMESTAMP AS OF '{text}' a");
+        assert_eq!(named(&sql), [("t".to_string(), Some(At::Time(millis)))]);
+    }
+    for value in ["7", "'yesterday'", "now()", "'2300-01-01'"] {
+        let sql = format!("SELECT x FROM t FOR TIMESTAMP AS OF {value}");
+        assert!(refusal(&sql, &[]).contains("is no time"), "{value}");
+    }
 }
 
 #[test]

@@ -60,14 +60,22 @@ impl Table {
         sorts: bool,
         computed: Option<Evaluation>,
     ) -> Result<Reservation> {
-        let memory = self.tables().memory();
-        let budget = memory.budget();
+        let bytes = self.bytes_for_query(dataset, sorts, computed)?;
+        self.tables().memory().take(Use::Query, bytes).await
+    }
+
+    /// The bytes of the same.
+    pub(crate) fn bytes_for_query(
+        &self,
+        dataset: &Dataset,
+        sorts: bool,
+        computed: Option<Evaluation>,
+    ) -> Result<usize> {
+        let budget = self.tables().memory().budget();
         let sorting = if sorts { budget.sorting() } else { 0 };
         let most = 2 * budget.read_ahead() + ANSWER + sorting;
         let computed = self.bytes_of(computed)?;
-        memory
-            .take(Use::Query, FIXED + in_memory(dataset, most) + computed)
-            .await
+        Ok(FIXED + in_memory(dataset, most) + computed)
     }
 
     /// Reserves memory for a change without a lock: it reads rows and writes the changed ones.

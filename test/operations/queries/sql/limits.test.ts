@@ -29,6 +29,7 @@ const memoryIsGivenBack = (joust: TestServer) =>
 const endless = [
   "SELECT count(*) AS n FROM t a CROSS JOIN t b CROSS JOIN t c WHERE a.price + b.price < c.price",
   "SELECT a.id FROM t a, t b, t c WHERE a.id + b.id + c.id = -1",
+  "SELECT count(*) AS n FROM vector_search('t', 'vector', [1, 1], 10000) a CROSS JOIN t b CROSS JOIN t c WHERE a.price + b.price < c.price",
   "SELECT sum(x.n) FROM (SELECT row_number() OVER (ORDER BY a.price * b.price) AS n FROM t a, t b) x",
 ];
 

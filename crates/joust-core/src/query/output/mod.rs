@@ -21,7 +21,7 @@ pub use ranked::Ranked;
 
 pub const SCORE: &str = "_score";
 pub const DISTANCE: &str = "_distance";
-const RELEVANCE: &str = "_relevance_score";
+pub const RELEVANCE: &str = "_relevance_score";
 /// The number of the query vector that matched a row, if there are several vectors.
 pub const QUERY_INDEX: &str = "query_index";
 const ROW_ID: &str = "_rowid";
