@@ -5,6 +5,7 @@
 //! its result.
 
 mod answer;
+mod changes;
 mod columns;
 mod explain;
 mod fetch;
@@ -30,6 +31,7 @@ use lance::Dataset;
 
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
+pub use changes::ChangeOptions;
 pub(crate) use request::{Identity, decode};
 
 use crate::error::{Error, Result};
