@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use datafusion::physical_plan::displayable;
-use lance_datafusion::exec::{LanceExecutionOptions, analyze_plan};
-
+use super::QueryOptions;
 use super::request::{Explain, Query};
-use super::{Planned, QueryOptions};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::table::Table;
 
 impl Table {
@@ -24,23 +21,9 @@ impl Table {
         let dataset = self.queried(&query, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
-        let caches = self.caches()?;
-        let own = match self.plan(&dataset, &query, evaluation).await? {
-            Planned::Text(search) => Some(search.steps(verbose, caches).await?),
-            Planned::Nearest(search) => search.steps(verbose, caches).await?,
-            Planned::Reads(reads) => Some(reads.steps(verbose, None)),
-            Planned::Scan => None,
-        };
-        if let Some(own) = own {
-            return Ok(self.without_location(&own.explain()));
-        }
-        let source = self.scanned(&dataset, evaluation);
-        let plan = self.plan_of_scan(source, query).await?;
-        let text = displayable(plan.as_ref())
-            .set_show_schema(verbose)
-            .indent(verbose)
-            .to_string();
-        Ok(self.without_location(&text))
+        let plan = self.plan(&dataset, query, evaluation).await?;
+        let steps = plan.explain(verbose, self.caches()?).await?;
+        Ok(self.without_location(&steps))
     }
 
     /// Runs a query and reports what each step of its plan did. `body`: a query.
@@ -56,20 +39,9 @@ impl Table {
         let _memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
-        let caches = self.caches()?;
-        let own = match self.plan(&dataset, &query, evaluation).await? {
-            Planned::Text(search) => Some(search.analyze(caches).await?),
-            Planned::Nearest(search) => search.analyze(caches).await?,
-            Planned::Reads(reads) => Some(reads.analyze(caches).await?),
-            Planned::Scan => None,
-        };
-        if let Some(own) = own {
-            return Ok(self.without_location(&own.analyze()));
-        }
-        let source = self.scanned(&dataset, evaluation);
-        let plan = self.plan_of_scan(source, query).await?;
-        let told = analyze_plan(plan, LanceExecutionOptions::default()).await;
-        Ok(self.without_location(&told.map_err(Error::of_input)?))
+        let plan = self.plan(&dataset, query, evaluation).await?;
+        let steps = plan.analyze(self.caches()?).await?;
+        Ok(self.without_location(&steps))
     }
 
     /// Removes the location of the table, which clients must not see.
