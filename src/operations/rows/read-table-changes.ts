@@ -16,7 +16,9 @@ const MAX_WAIT = 50_000;
 
 const request = Type.Object({
   cursor: Type.Optional(
-    Type.String({ description: "header x-joust-cursor of the former reply; instead of from_version" }),
+    Type.String({
+      description: "header x-joust-cursor of the former reply; instead of from_version",
+    }),
   ),
   from_version: Type.Optional(
     Type.Integer({ minimum: 0, description: "changes after this version; 0 reads all rows" }),

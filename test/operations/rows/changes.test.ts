@@ -42,6 +42,7 @@ describe("the change feed", () => {
       "_row_last_updated_at_version",
       "id",
       "name",
+      "category",
       "price",
       "vector",
     ]);
