@@ -105,6 +105,8 @@ export declare class Table {
   fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
   /** The value of a binary or blob column in one row, given by its id or its address. */
   blob(column: string, row: number, isAddress: boolean, options?: ReadOptions | undefined | null): Promise<Blob>
+  /** The rows that differ between two versions. The answer's version is the last one that it covers. */
+  changes(options: ChangeOptions): Promise<QueryAnswer>
   /**
    * Selects versions that were replaced longer than `age_ms` ago, and that are older than version `below` if it is
    * set. Tagged versions, those from which branches start, and the newest are never selected.
@@ -360,6 +362,26 @@ export interface CaughtUp {
   indexes: Array<string>
   /** Absent if there was nothing to do. */
   publishedVersion?: number
+}
+
+/** Which changes of a table to read. */
+export interface ChangeOptions {
+  /** Changes after this version; 0 reads all rows. */
+  fromVersion: number
+  /** The newest version when absent. */
+  toVersion?: number
+  /** All columns when absent. */
+  columns?: Array<string>
+  /** How long to wait for a version after `fromVersion`, ms. */
+  waitMillis: number
+  /** Framing of the result. */
+  format: 'file' | 'stream'
+  /** Only use a state that was checked after this time (ms since the epoch). */
+  minTimestampMillis?: number
+  /** Do not read up to an older version, if this one exists. */
+  minVersion?: number
+  /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
+  number?: number
 }
 
 /** Fails (code 13) if the body is invalid for every table: invalid JSON, or a wrong form. */

@@ -28,6 +28,7 @@ const expected: [string, string, string][] = [
   ["InsertIntoTable", "POST", "/v1/table/{id}/insert"],
   ["DeleteFromTable", "POST", "/v1/table/{id}/delete"],
   ["CountTableRows", "GET POST", "/v1/table/{id}/count_rows"],
+  ["ReadTableChanges", "POST", "/v1/table/{id}/changes"],
   ["QueryTable", "POST", "/v1/table/{id}/query"],
   ["ExplainTableQueryPlan", "POST", "/v1/table/{id}/explain_plan"],
   ["AnalyzeTableQueryPlan", "POST", "/v1/table/{id}/analyze_plan"],
@@ -132,7 +133,14 @@ describe("the contract of the operations", () => {
   });
 
   it("declares a summary, a tag and a reply schema for each operation", () => {
-    const silent = ["NamespaceExists", "TableExists", "QueryTable", "ExecuteSql", "QueryJobEvents"];
+    const silent = [
+      "NamespaceExists",
+      "TableExists",
+      "QueryTable",
+      "ExecuteSql",
+      "ReadTableChanges",
+      "QueryJobEvents",
+    ];
     for (const { id, summary, tag, reply } of contract) {
       expect(summary).toMatch(/^[A-Z]/);
       expect(tag).toMatch(

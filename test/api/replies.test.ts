@@ -28,6 +28,7 @@ const requests: [string, string, (object | Uint8Array)?][] = [
   ["InsertIntoTable", "/v1/table/ns$t/insert", items(10)],
   ["DeleteFromTable", "/v1/table/ns$t/delete", { predicate: "id = 3" }],
   ["CountTableRows", "/v1/table/ns$t/count_rows"],
+  ["ReadTableChanges", "/v1/table/ns$t/changes", { from_version: 1 }],
   ["CreateTableIndex", "/v1/table/ns$t/create_index", { column: "vector", index_type: "IVF_FLAT" }],
   [
     "CreateTableScalarIndex",

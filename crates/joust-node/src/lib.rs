@@ -15,6 +15,7 @@
 mod blobs;
 mod builders;
 mod bytes;
+mod changes;
 mod clean_up;
 mod clone;
 mod columns;

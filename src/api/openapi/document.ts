@@ -164,6 +164,10 @@ function success({ reply, id }: Operation): object {
     const content = { [ARROW_FILE]: binary, [ARROW_STREAM]: binary };
     return { description: "rows as an Arrow IPC file, or as a stream if Accept names it", content };
   }
+  if (id === "ReadTableChanges") {
+    const content = { [ARROW_STREAM]: binary, [ARROW_FILE]: binary };
+    return { description: "rows as an Arrow IPC stream, or as a file if Accept names it", content };
+  }
   if (id === "ExecuteSql") {
     const content = {
       [ARROW_STREAM]: binary,

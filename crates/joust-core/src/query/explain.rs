@@ -2,14 +2,9 @@
 
 use std::sync::Arc;
 
-use datafusion::physical_plan::displayable;
-use lance::Dataset;
-use lance_datafusion::exec::{LanceExecutionOptions, analyze_plan};
-
+use super::QueryOptions;
 use super::request::{Explain, Query};
-use super::{Planned, QueryOptions};
-use crate::error::{Error, Result};
-use crate::schema::Evaluation;
+use crate::error::Result;
 use crate::table::Table;
 
 impl Table {
@@ -26,37 +21,9 @@ impl Table {
         let dataset = self.queried(&query, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
-        let planned = self.plan(&dataset, &query, evaluation).await?;
-        let text = self.plan_text(&planned, &dataset, &query, evaluation, verbose);
-        Ok(self.without_location(&text.await?))
-    }
-
-    /// The plan of a query with this strategy; it shows the location of the table.
-    pub(super) async fn plan_text(
-        &self,
-        planned: &Planned,
-        dataset: &Arc<Dataset>,
-        query: &Arc<Query>,
-        evaluation: Option<Evaluation>,
-        verbose: bool,
-    ) -> Result<String> {
-        let caches = self.caches()?;
-        let own = match planned {
-            Planned::Text(search) => Some(search.steps(verbose, caches).await?),
-            Planned::Nearest(search) => search.steps(verbose, caches).await?,
-            Planned::Reads(reads) => Some(reads.steps(verbose, None)),
-            Planned::Scan => None,
-        };
-        if let Some(own) = own {
-            return Ok(own.explain());
-        }
-        let source = self.scanned(dataset, evaluation);
-        let plan = self.plan_of_scan(source, query.clone()).await?;
-        let text = displayable(plan.as_ref())
-            .set_show_schema(verbose)
-            .indent(verbose)
-            .to_string();
-        Ok(text)
+        let plan = self.plan(&dataset, query, evaluation).await?;
+        let steps = plan.explain(verbose, self.caches()?).await?;
+        Ok(self.without_location(&steps))
     }
 
     /// Runs a query and reports what each step of its plan did. `body`: a query.
@@ -72,20 +39,9 @@ impl Table {
         let _memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
-        let caches = self.caches()?;
-        let own = match self.plan(&dataset, &query, evaluation).await? {
-            Planned::Text(search) => Some(search.analyze(caches).await?),
-            Planned::Nearest(search) => search.analyze(caches).await?,
-            Planned::Reads(reads) => Some(reads.analyze(caches).await?),
-            Planned::Scan => None,
-        };
-        if let Some(own) = own {
-            return Ok(self.without_location(&own.analyze()));
-        }
-        let source = self.scanned(&dataset, evaluation);
-        let plan = self.plan_of_scan(source, query).await?;
-        let told = analyze_plan(plan, LanceExecutionOptions::default()).await;
-        Ok(self.without_location(&told.map_err(Error::of_input)?))
+        let plan = self.plan(&dataset, query, evaluation).await?;
+        let steps = plan.analyze(self.caches()?).await?;
+        Ok(self.without_location(&steps))
     }
 
     /// Removes the location of the table, which clients must not see.

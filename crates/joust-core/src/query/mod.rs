@@ -1,10 +1,13 @@
 //! Queries: from the bytes of a request to the bytes of a result.
 //!
-//! [`request`] decodes a body, [`vector`] resolves the vector column, and [`plan`] turns both into a Lance scan, a
-//! [`text_search`], a search for the [`nearest`] rows or [`reads`] of rows in memory. [`answer`] runs it and encodes
-//! its result.
+//! 1. [`request`] decodes a body.
+//! 2. [`plan`] chooses the strategy: a [`text_search`], a search for the [`nearest`] rows, [`reads`] of rows in memory,
+//!    or a Lance [`scan`].
+//! 3. The plan executes, or [`explain`] prints it.
+//! 4. [`output`] assembles the columns of the rows, and [`answer`] encodes them.
 
 mod answer;
+mod changes;
 mod columns;
 mod explain;
 mod fetch;
@@ -16,6 +19,7 @@ mod probes;
 mod reads;
 mod request;
 mod row_search;
+mod scan;
 mod sorting;
 mod text;
 mod text_search;
@@ -26,24 +30,20 @@ mod vectors;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use datafusion::physical_plan::ExecutionPlan;
 use lance::Dataset;
 
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
+pub use changes::ChangeOptions;
 pub(crate) use request::{Identity, Query, decode};
 pub(crate) use row_search::RowSearch;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ipc::Format;
-use crate::memory::Reservation;
-use crate::planning::planned;
 use crate::schema::Evaluation;
 use crate::table::{ReadOptions, Table};
-use crate::vector::stale_rows;
-use nearest::NearestRows;
-use reads::Reads;
-use text_search::TextSearch;
+use plan::Plan;
+use scan::{Scan, Source};
 
 /// The parameters of a query besides its body.
 #[derive(Debug, Clone)]
@@ -79,68 +79,8 @@ impl Table {
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
-        let caches = self.caches()?;
-        match self.plan(&dataset, &query, evaluation).await? {
-            Planned::Text(search) => {
-                let rows = Box::pin(search.rows(caches)).await?;
-                return Answer::of_rows(rows, dataset, options.format, memory);
-            }
-            Planned::Nearest(search) => {
-                if let Some(rows) = search.rows(caches).await? {
-                    return Answer::of_rows(rows, dataset, options.format, memory);
-                }
-            }
-            Planned::Reads(reads) => {
-                let rows = reads.rows(caches).await?;
-                return Answer::of_rows(rows, dataset, options.format, memory);
-            }
-            Planned::Scan => {}
-        }
-        let source = self.scanned(&dataset, evaluation);
-        Box::pin(self.scan(source, query, options.format, memory)).await
-    }
-
-    /// Runs a Lance scan. The future is large: callers box it.
-    async fn scan(
-        &self,
-        source: plan::Source,
-        query: Arc<Query>,
-        format: Format,
-        memory: Reservation,
-    ) -> Result<Answer> {
-        let dataset = source.dataset.clone();
-        let bytes = self.tables().memory().budget().sorting();
-        let sorted = {
-            let query = query.clone();
-            planned(async move {
-                let scanner = plan::scanner(&source, &query).await?;
-                sorting::plan(scanner, &query, &source, bytes).await
-            })
-        };
-        let rows = sorted.await?.start()?;
-        Answer::start(rows, &query, dataset, format, memory)
-    }
-
-    /// Lance's plan of a query.
-    async fn plan_of_scan(
-        &self,
-        source: plan::Source,
-        query: Arc<Query>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        planned(async move {
-            let scanner = plan::scanner(&source, &query).await?;
-            let plan = stale_rows::plan(&scanner, &source.dataset).await;
-            plan.map_err(Error::of_input)
-        })
-        .await
-    }
-
-    fn scanned(&self, dataset: &Arc<Dataset>, evaluation: Option<Evaluation>) -> plan::Source {
-        plan::Source {
-            dataset: dataset.clone(),
-            read_ahead: self.tables().memory().budget().read_ahead(),
-            rows_at_once: evaluation.map(|evaluation| evaluation.rows),
-        }
+        let plan = self.plan(&dataset, query, evaluation).await?;
+        plan.execute(self.caches()?, options.format, memory).await
     }
 
     /// The version to read.
@@ -162,34 +102,20 @@ impl Table {
     async fn plan(
         &self,
         dataset: &Arc<Dataset>,
-        query: &Query,
+        query: Arc<Query>,
         evaluation: Option<Evaluation>,
-    ) -> Result<Planned> {
-        let caches = self.caches()?;
-        if let Some(text) = &query.text {
-            let source = self.scanned(dataset, evaluation);
-            let search = Box::pin(TextSearch::new(&source, query, text, caches));
-            if let Some(search) = search.await? {
-                return Ok(Planned::Text(Box::new(search)));
-            }
-        }
-        if let Some(search) = NearestRows::new(dataset, query, caches).await? {
-            return Ok(Planned::Nearest(Box::new(search)));
-        }
-        if let Some(reads) = Reads::new(dataset, query, caches).await? {
-            return Ok(Planned::Reads(Box::new(reads)));
-        }
-        Ok(Planned::Scan)
+    ) -> Result<Plan> {
+        let budget = self.tables().memory().budget();
+        let source = Source {
+            dataset: dataset.clone(),
+            read_ahead: budget.read_ahead(),
+            rows_at_once: evaluation.map(|evaluation| evaluation.rows),
+        };
+        let scan = Scan {
+            source,
+            query,
+            sort_bytes: budget.sorting(),
+        };
+        Plan::choose(scan, self.caches()?).await
     }
-}
-
-/// The strategy of a query.
-enum Planned {
-    /// Lance.
-    Scan,
-    Text(Box<TextSearch>),
-    /// Vectors and rows in memory; or Lance, if they are not in memory.
-    Nearest(Box<NearestRows>),
-    /// Rows in memory that match a filter.
-    Reads(Box<Reads>),
 }

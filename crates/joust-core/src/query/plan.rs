@@ -1,213 +1,134 @@
-//! Turns a query into a Lance scan.
+//! The strategy of a query. One value both runs and explains it, so that the explanation is what runs.
 
-use std::sync::Arc;
+use arrow::array::RecordBatch;
+use futures::StreamExt;
+use futures::stream::BoxStream;
 
-use joust_text::object::Object;
-use joust_text::query::Query as TextQuery;
-use lance::Dataset;
-use lance::dataset::scanner::{ColumnOrdering, Scanner};
-
-use super::output::QUERY_INDEX;
-use super::request::{Ordering, Query};
-use super::vector_search::VectorSearch;
-use super::vectors::Vectors;
-use super::{text, vector};
+use super::answer::Answer;
+use super::fetch::Rows;
+use super::nearest::NearestRows;
+use super::reads::Reads;
+use super::scan::Scan;
+use super::text_search::TextSearch;
 use crate::error::{Error, Result};
-use crate::schema::columns::canonical_column;
-use crate::schema::expression;
-use crate::vector::stale_rows;
+use crate::index::Caches;
+use crate::ipc::Format;
+use crate::memory::Reservation;
 
-/// Bytes of a batch, independent of the row width: Lance's default batches have 8,192 rows.
-const BATCH_BYTES: u64 = 4 << 20;
-
-/// A version, and the read-ahead of a scan in bytes.
-#[derive(Clone)]
-pub struct Source {
-    pub dataset: Arc<Dataset>,
-    pub read_ahead: usize,
-    /// Rows of a batch, if the results of expressions would be too large for Lance's default.
-    pub rows_at_once: Option<usize>,
+pub struct Plan {
+    strategy: Strategy,
+    /// The query as a Lance scan, which also has its dataset.
+    scan: Scan,
 }
 
-/// A scan that answers the query; reports errors of the query.
-pub async fn scanner(source: &Source, query: &Query) -> Result<Scanner> {
-    build(source, query).await.map_err(Error::of_input)
+/// How a query finds its rows.
+enum Strategy {
+    /// joust searches the texts, or the search is hybrid.
+    Text(Box<TextSearch>),
+    /// joust searches the vectors. If they are not in memory, Lance scans.
+    Nearest(Box<NearestRows>),
+    /// joust reads rows in memory that match a filter.
+    Reads(Box<Reads>),
+    /// Lance scans.
+    Scan,
 }
 
-async fn build(source: &Source, query: &Query) -> Result<Scanner> {
-    let dataset = source.dataset.clone();
-    let mut scanner = filtered(source, query)?;
-    let mut batch = false;
-    let scored = match (vector::dimension(&query.vector)?, &query.text) {
-        (Some(dimension), _) => {
-            batch = search_by_vector(&mut scanner, &dataset, query, dimension).await?;
-            Some("_distance")
+impl Plan {
+    /// The first strategy that can answer the query.
+    pub async fn choose(scan: Scan, caches: &Caches) -> Result<Self> {
+        let strategy = Strategy::choose(&scan, caches).await?;
+        Ok(Self { strategy, scan })
+    }
+
+    /// Reports errors of the query that only Lance's planner finds.
+    pub async fn check(&self) -> Result<()> {
+        match &self.strategy {
+            Strategy::Scan => self.scan.check().await,
+            Strategy::Text(_) | Strategy::Nearest(_) | Strategy::Reads(_) => Ok(()),
         }
-        (None, Some(text)) => {
-            search_by_text(&mut scanner, &dataset, query, text).await?;
-            Some("_score")
+    }
+
+    /// Runs the query and encodes its rows.
+    pub async fn execute(
+        self,
+        caches: &Caches,
+        format: Format,
+        memory: Reservation,
+    ) -> Result<Answer> {
+        let Scan { source, query, .. } = &self.scan;
+        let dataset = source.dataset.clone();
+        match self.own_rows(caches).await? {
+            Some(rows) => Answer::of_rows(rows, dataset, format, memory),
+            None => {
+                let batches = Box::pin(self.scan.start()).await?;
+                Answer::start(batches, query, dataset, format, memory)
+            }
         }
-        (None, None) => None,
-    };
-    limit(&mut scanner, query, batch)?;
-    project(&mut scanner, &dataset, query, scored)?;
-    if let Some(order) = &query.order_by {
-        scanner.order_by(Some(ordering(&dataset, order)?))?;
     }
-    Ok(scanner)
-}
 
-/// Row ids and distances of the nearest rows: half of a hybrid search.
-pub async fn nearest(source: &Source, query: &Query) -> Result<Scanner> {
-    let mut scanner = filtered(source, query)?;
-    if let Some(dimension) = vector::dimension(&query.vector)? {
-        search_by_vector(&mut scanner, &source.dataset, query, dimension)
-            .await
-            .map_err(Error::of_input)?;
-    }
-    half(scanner, query, "_distance").map_err(Error::of_input)
-}
-
-/// Row ids and scores of the top rows by text: the other half.
-pub async fn texts(source: &Source, query: &Query, text: &TextQuery) -> Result<Scanner> {
-    let mut scanner = filtered(source, query)?;
-    search_by_text(&mut scanner, &source.dataset, query, text)
-        .await
-        .map_err(Error::of_input)?;
-    half(scanner, query, "_score").map_err(Error::of_input)
-}
-
-fn half(mut scanner: Scanner, query: &Query, value: &str) -> Result<Scanner> {
-    let reach = i64::try_from(query.reach()).ok();
-    scanner.limit(reach.filter(|reach| *reach < i64::MAX), None)?;
-    scanner.disable_scoring_autoprojection();
-    scanner.project_with_transform(&[(value, value)])?;
-    scanner.with_row_id();
-    Ok(scanner)
-}
-
-fn filtered(source: &Source, query: &Query) -> Result<Scanner> {
-    let mut scanner = Scanner::new(source.dataset.clone());
-    scanner.io_buffer_size(source.read_ahead as u64);
-    scanner.batch_size_bytes(BATCH_BYTES);
-    if let Some(rows) = source.rows_at_once {
-        scanner.batch_size(rows);
-    }
-    // Without a vector or text search, there is no postfilter.
-    scanner.prefilter(query.prefilter.unwrap_or(true));
-    if query.fast_search == Some(true) {
-        scanner.fast_search();
-    }
-    if let Some(filter) = query
-        .filter
-        .as_deref()
-        .filter(|filter| !filter.trim().is_empty())
-    {
-        scanner
-            .filter(&expression::whole(filter)?)
-            .map_err(Error::of_input)?;
-    }
-    Ok(scanner)
-}
-
-async fn search_by_text(
-    scanner: &mut Scanner,
-    dataset: &Arc<Dataset>,
-    query: &Query,
-    text: &TextQuery,
-) -> Result<()> {
-    for column in text.columns() {
-        text_column(dataset, column)?;
-    }
-    if query.highlight.is_some() {
-        return Err(Error::invalid(
-            "`highlight` needs an FTS index on the columns that are searched",
-        ));
-    }
-    scanner.full_text_search(text::native(text, query.reach())?)?;
-    stale_rows::tell(scanner, dataset).await?;
-    Ok(())
-}
-
-/// Rejects a column that the table does not have. Lance validates paths into a list.
-fn text_column(dataset: &Dataset, path: &str) -> Result<()> {
-    let column = path.split('.').next().unwrap_or(path);
-    match canonical_column(dataset, path) {
-        Err(error) if dataset.schema().resolve_case_insensitive(column).is_none() => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Returns whether it searches each of several vectors separately.
-async fn search_by_vector(
-    scanner: &mut Scanner,
-    dataset: &Dataset,
-    query: &Query,
-    dimension: usize,
-) -> Result<bool> {
-    let search = VectorSearch::of(dataset, query, dimension).await?;
-    search.set(scanner)?;
-    let batch = matches!(query.vector, Vectors::Many(_)) && !search.column.holds_several;
-    if batch && stale_rows::may_be_held(dataset) {
-        // Lance treats the result of a filter as rows of the table, but a scalar index may contain others.
-        scanner.use_scalar_index(false);
-    }
-    Ok(batch)
-}
-
-/// Limit and offset over the whole result. In a batch, each vector has its own offset: see the answer.
-fn limit(scanner: &mut Scanner, query: &Query, batch: bool) -> Result<()> {
-    if batch {
-        if query.k == 0 {
-            scanner.limit(Some(0), None)?;
+    /// Runs the query. The plan can run again.
+    pub async fn rows(&self, caches: &Caches) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        if let Some(rows) = self.own_rows(caches).await? {
+            return Ok(rows.batches);
         }
-        return Ok(());
+        let batches = Box::pin(self.scan.start()).await?;
+        Ok(batches.map(|batch| batch.map_err(Error::of_input)).boxed())
     }
-    let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let limit = Some(signed(query.k)).filter(|limit| *limit < i64::MAX);
-    let offset = query.offset.filter(|offset| *offset > 0).map(signed);
-    scanner.limit(limit, offset)?;
-    Ok(())
+
+    /// The rows of every strategy but a Lance scan; `None` if Lance has to scan.
+    async fn own_rows(&self, caches: &Caches) -> Result<Option<Rows>> {
+        match &self.strategy {
+            Strategy::Text(search) => Box::pin(search.rows(caches)).await.map(Some),
+            Strategy::Nearest(search) => search.rows(caches).await,
+            Strategy::Reads(reads) => reads.rows(caches).await.map(Some),
+            Strategy::Scan => Ok(None),
+        }
+    }
+
+    /// The steps that [`Plan::execute`] would run; verbose also shows the columns of each one.
+    pub async fn explain(&self, verbose: bool, caches: &Caches) -> Result<String> {
+        let steps = match &self.strategy {
+            Strategy::Text(search) => Some(search.steps(verbose, caches).await?),
+            Strategy::Nearest(search) => search.steps(verbose, caches).await?,
+            Strategy::Reads(reads) => Some(reads.steps(verbose, None)),
+            Strategy::Scan => None,
+        };
+        match steps {
+            Some(steps) => Ok(steps.explain()),
+            None => self.scan.explain(verbose).await,
+        }
+    }
+
+    /// Runs the query: its steps with what each one did.
+    pub async fn analyze(&self, caches: &Caches) -> Result<String> {
+        let steps = match &self.strategy {
+            Strategy::Text(search) => Some(search.analyze(caches).await?),
+            Strategy::Nearest(search) => search.analyze(caches).await?,
+            Strategy::Reads(reads) => Some(reads.analyze(caches).await?),
+            Strategy::Scan => None,
+        };
+        match steps {
+            Some(steps) => Ok(steps.analyze()),
+            None => self.scan.analyze().await,
+        }
+    }
 }
 
-fn project(
-    scanner: &mut Scanner,
-    dataset: &Dataset,
-    query: &Query,
-    scored: Option<&str>,
-) -> Result<()> {
-    if let Some(mut expressions) = query.columns.expressions(dataset)? {
-        if matches!(query.vector, Vectors::Many(_))
-            && expressions.iter().any(|(name, _)| name == QUERY_INDEX)
-        {
-            return Err(Error::invalid(format!(
-                "with several vectors `{QUERY_INDEX}` is the column that tells them apart; choose \
-                 another alias"
-            )));
+impl Strategy {
+    async fn choose(scan: &Scan, caches: &Caches) -> Result<Self> {
+        let Scan { source, query, .. } = scan;
+        if let Some(text) = &query.text {
+            let search = Box::pin(TextSearch::new(source, query, text, caches));
+            if let Some(search) = search.await? {
+                return Ok(Self::Text(Box::new(search)));
+            }
         }
-        scanner.disable_scoring_autoprojection();
-        if let Some(score) = scored
-            && expressions.iter().all(|(name, _)| name != score)
-        {
-            expressions.push((score.to_string(), score.to_string()));
+        if let Some(search) = NearestRows::new(&source.dataset, query, caches).await? {
+            return Ok(Self::Nearest(Box::new(search)));
         }
-        scanner.project_with_transform(&expressions)?;
+        if let Some(reads) = Reads::new(&source.dataset, query, caches).await? {
+            return Ok(Self::Reads(Box::new(reads)));
+        }
+        Ok(Self::Scan)
     }
-    if query.with_row_id == Some(true) || query.needs_row_id() {
-        scanner.with_row_id();
-    }
-    Ok(())
-}
-
-fn ordering(dataset: &Dataset, order: &[Object<Ordering>]) -> Result<Vec<ColumnOrdering>> {
-    order
-        .iter()
-        .map(|key| {
-            Ok(ColumnOrdering {
-                ascending: key.ascending,
-                nulls_first: key.nulls_first,
-                column_name: canonical_column(dataset, &key.column_name)?,
-            })
-        })
-        .collect()
 }

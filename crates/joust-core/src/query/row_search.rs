@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field};
-use futures::StreamExt;
 use futures::stream::BoxStream;
 use lance::Dataset;
-use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 
-use super::Planned;
 use super::output::{DISTANCE, RELEVANCE, SCORE};
+use super::plan::Plan;
 use super::request::Query;
 use super::vector;
 use super::vectors::Vectors;
@@ -24,7 +22,7 @@ pub(crate) struct RowSearch {
     dataset: Arc<Dataset>,
     query: Arc<Query>,
     evaluation: Option<Evaluation>,
-    planned: Planned,
+    plan: Plan,
 }
 
 impl RowSearch {
@@ -32,22 +30,16 @@ impl RowSearch {
     pub async fn new(table: Table, dataset: Arc<Dataset>, query: Query) -> Result<Self> {
         check_vectors(&dataset, &query)?;
         let evaluation = query.evaluation(&dataset)?;
-        let planned = table.plan(&dataset, &query, evaluation).await?;
-        let search = Self {
+        let query = Arc::new(query);
+        let plan = table.plan(&dataset, query.clone(), evaluation).await?;
+        plan.check().await?;
+        Ok(Self {
             table,
             dataset,
-            query: Arc::new(query),
+            query,
             evaluation,
-            planned,
-        };
-        if matches!(search.planned, Planned::Scan) {
-            let source = search.table.scanned(&search.dataset, evaluation);
-            search
-                .table
-                .plan_of_scan(source, search.query.clone())
-                .await?;
-        }
-        Ok(search)
+            plan,
+        })
     }
 
     /// The columns that a query returns beside those of the table.
@@ -77,29 +69,12 @@ impl RowSearch {
 
     /// Runs it: batches of `_rowid` and the results, the best first.
     pub async fn rows(&self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let caches = self.table.caches()?;
-        match &self.planned {
-            Planned::Text(search) => return Ok(Box::pin(search.rows(caches)).await?.batches),
-            Planned::Nearest(search) => {
-                if let Some(rows) = search.rows(caches).await? {
-                    return Ok(rows.batches);
-                }
-            }
-            Planned::Reads(_) | Planned::Scan => {}
-        }
-        let source = self.table.scanned(&self.dataset, self.evaluation);
-        let plan = self.table.plan_of_scan(source, self.query.clone()).await?;
-        let rows = execute_plan(plan, LanceExecutionOptions::default());
-        let rows = rows.map_err(Error::of_input)?;
-        Ok(rows.map(|batch| batch.map_err(Error::of_input)).boxed())
+        self.plan.rows(self.table.caches()?).await
     }
 
-    /// Its plan, in the words of [`Table::explain_plan`].
+    /// Its plan, in the words of [`Table::explain_plan`]; it shows the location of the table.
     pub async fn explain(&self, verbose: bool) -> Result<String> {
-        let (dataset, query) = (&self.dataset, &self.query);
-        self.table
-            .plan_text(&self.planned, dataset, query, self.evaluation, verbose)
-            .await
+        self.plan.explain(verbose, self.table.caches()?).await
     }
 }
 

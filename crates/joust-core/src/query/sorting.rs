@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use lance::dataset::scanner::{DatasetRecordBatchStream, Scanner};
-use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
+use lance_datafusion::exec::{LanceExecutionOptions, analyze_plan, execute_plan};
 
-use super::plan::Source;
 use super::request::Query;
+use super::scan::Source;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::json::guarded;
@@ -34,6 +34,16 @@ impl Sorted {
     pub fn start(self) -> Result<DatasetRecordBatchStream> {
         let rows = execute_plan(self.plan, self.options).map_err(Error::of_input)?;
         Ok(DatasetRecordBatchStream::new(guarded(rows)))
+    }
+
+    /// Runs the scan: the plan with what each step did.
+    pub async fn analyze(self) -> Result<String> {
+        let report = analyze_plan(self.plan, self.options).await;
+        report.map_err(Error::of_input)
+    }
+
+    pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.plan
     }
 }
 

@@ -16,8 +16,8 @@ use super::fetch::{Rows, Wanted};
 use super::hybrid::{Hybrid, rows};
 use super::nearest::Nearest;
 use super::output::{Key, Output, Own, Ranked};
-use super::plan;
 use super::request::Query;
+use super::scan;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
 use crate::index::Caches;
@@ -79,7 +79,7 @@ enum Text {
 impl TextSearch {
     /// `None` if it is one scan: only text, on columns without an FTS index.
     pub async fn new(
-        source: &plan::Source,
+        source: &scan::Source,
         query: &Query,
         text: &TextQuery,
         caches: &Caches,
@@ -93,7 +93,7 @@ impl TextSearch {
                 let hybrid = Hybrid::new(query.hybrid.as_deref())?;
                 let neighbours = Neighbours {
                     own: Nearest::new(dataset, query, caches).await?,
-                    scanner: Arc::new(plan::nearest(source, query).await?),
+                    scanner: Arc::new(scan::nearest(source, query).await?),
                     dataset: dataset.clone(),
                 };
                 Some((neighbours, hybrid))
@@ -141,7 +141,7 @@ impl TextSearch {
                 Text::Own(Box::new(found))
             }
             None => {
-                let scanner = plan::texts(source, query, text).await?;
+                let scanner = scan::texts(source, query, text).await?;
                 Text::Native(Arc::new(scanner))
             }
         };

@@ -50,6 +50,7 @@ export const minimalBodies: Record<string, object> = {
   QueryTable: { k: 1, vector: {} },
   AnalyzeTableQueryPlan: { k: 1, vector: {} },
   ExplainTableQueryPlan: { query: { k: 1, vector: {} } },
+  ReadTableChanges: { from_version: 0 },
   ExecuteSql: { query: "SELECT id FROM ns.t" },
   AlterTransaction: { actions: [{ setStatusAction: { status: "Canceled" } }] },
   BatchCreateTableVersions: {
