@@ -15,6 +15,7 @@ use super::kind::Kind;
 use super::params::build_params;
 use super::progress::Reporter;
 use super::spec::{Resolved, Spec};
+use crate::commit::{Policy, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::text;
@@ -54,7 +55,7 @@ impl Table {
         match self.earlier().await {
             Ok(None) => {}
             // The outcome of an earlier attempt can no longer be determined: the name shows whether the index exists.
-            Err(error) if error.code() == Code::ConcurrentModification => {}
+            Err(error) if is_conflict(&error) => {}
             found => return found.map(drop),
         }
         let spec = Spec::decode(spec)?;
@@ -75,7 +76,7 @@ impl Table {
                 column: &text::TextColumn::find(&newest, &target.column)?,
             };
             let build = text::build(self, what, &analysis, &on_progress);
-            return self.as_attempt(|| 0, build).await;
+            return build.await;
         }
         let (index_type, params) = build_params(&spec, &target)?;
         check_rows(&newest, &spec, &target).await?;
@@ -87,7 +88,7 @@ impl Table {
             .replace(spec.replaces())
             .progress(Arc::new(Reporter::new(on_progress)))
             .into_future();
-        self.as_attempt(|| 0, build)
+        self.commit(Policy::IndexBuild, build)
             .await
             .map_err(Error::of_input)?;
         self.handle().publish(dataset);

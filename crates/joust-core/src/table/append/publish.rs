@@ -11,7 +11,7 @@ use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
 use super::queue::{Rows, Waiting};
-use crate::commit::{after_fsync, columns_changed, stamped, written_for};
+use crate::commit::{CommitContext, Policy, columns_changed};
 use crate::error::{Code, Error};
 use crate::storage::{LocalWriter, fsync::PendingFsync};
 use crate::table::Table;
@@ -125,10 +125,12 @@ async fn commit(
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
     let pending = staged.iter().filter_map(|one| one.pending_fsync.clone());
-    let versions = staged.iter().map(|one| one.version.clone()).collect();
-    let commit = written_for(versions, stamped(stamps, commit));
-    let commit = after_fsync(pending.collect(), commit);
-    let committed = table.handle.commit_lock.commit(commit).await?.dataset;
+    let versions = staged.iter().map(|one| one.version.clone());
+    let context = CommitContext::new(Policy::Append)
+        .stamped(stamps)
+        .written_for(versions.collect())
+        .pending_fsync(pending.collect());
+    let committed = table.commit_in(context, commit).await?.dataset;
     let committed = files.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
