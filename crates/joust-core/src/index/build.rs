@@ -37,9 +37,10 @@ impl Table {
         let spec = Spec::decode(spec)?;
         let dataset = self.newest().await?;
         let target = prepare(&dataset, &spec).await?;
-        match target.kind {
-            Kind::Text => drop(text::check(&spec.text)?),
-            _ => drop(build_params(&spec, &target)?),
+        if target.kind == Kind::Text {
+            text::check(&spec.text)?;
+        } else {
+            build_params(&spec, &target)?;
         }
         check_rows(&dataset, &spec, &target).await?;
         Ok(Planned {
