@@ -20,8 +20,8 @@ export declare class Blob {
 export declare class CleanUp {
   /** Versions that are old enough. */
   get versions(): Array<number>
-  /** Removes them, except those in `kept`, which other processes use, and those in use here. Can be called once. */
-  run(kept: Array<number>, task: Task): Promise<CleanedUp>
+  /** Removes them, except those in `inUse`, which other processes use, and those in use here. Can be called once. */
+  run(inUse: Array<number>, task: Task): Promise<CleanedUp>
   /** Cancels the clean-up; no effect after it has run. */
   end(): void
 }
@@ -31,12 +31,12 @@ export declare class Engine {
   constructor(options?: EngineOptions | undefined | null)
   /**
    * The table at a location, whether or not it exists. Does not access storage; equal addresses share one open
-   * dataset. `life` is the table incarnation, which distinguishes tables that exist at a location in sequence:
+   * dataset. `incarnation` is the table incarnation, which distinguishes tables that exist at a location in sequence:
    * cached data of another one is dropped first.
    */
-  table(location: string, storageOptions?: Record<string, string> | undefined | null, life?: string | undefined | null): Table
+  table(location: string, storageOptions?: Record<string, string> | undefined | null, incarnation?: string | undefined | null): Table
   /** The branches with a change of columns that loses to commits of other processes. */
-  outrun(): Array<TableBranch>
+  starvedBranches(): Array<TableBranch>
   /** Timeouts since the start of the process. */
   ended(): Ended
   /** A number with which other threads of this process attach to this engine. */
@@ -78,9 +78,9 @@ export declare class Engine {
 }
 
 /** The versions that this process allows another one to remove. */
-export declare class GivenUp {
+export declare class RemovalPermit {
   /** Versions that must stay. */
-  get kept(): Array<number>
+  get inUse(): Array<number>
   /** Ends the agreement: the other process has finished. */
   end(): void
 }
@@ -110,7 +110,7 @@ export declare class Table {
    * Allows another process to remove these versions, except those in use here. Until the result is ended, requests
    * for one of the others fail here with code 17 (retry).
    */
-  giveUp(versions: Array<number>): Promise<GivenUp>
+  permitRemoval(versions: Array<number>): Promise<RemovalPermit>
   /**
    * Creates a table here from a version of another, with copies of all its files; returns the version. Code 5 when
    * there is a table here. On failure, the caller must remove the files.
@@ -169,7 +169,7 @@ export declare class Table {
   /** Merges small fragments and removes deleted rows, in one version. */
   compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** The maintenance that is due. */
-  upkeep(): Promise<Upkeep>
+  maintenanceDue(): Promise<MaintenanceDue>
   /** Adds missing rows to all indexes. */
   catchUp(task: Task, onProgress: (arg: Progress) => void): Promise<CaughtUp>
   /** Writes one part of a larger write for a version; the part is not visible yet. */
@@ -200,7 +200,7 @@ export declare class Table {
    * since the epoch): start of an earlier attempt that may have committed. In that case append, create, overwrite,
    * merge, update and delete return the answer of that attempt.
    */
-  once(request: string, since?: number | undefined | null): Table
+  forRequest(request: string, since?: number | undefined | null): Table
   /** All versions of this branch, oldest first. */
   listVersions(): Promise<Array<TableVersion>>
   describeVersion(version: number): Promise<TableVersion>
@@ -816,8 +816,8 @@ export interface SqlTable {
 
 /** A branch of a table. */
 export interface TableBranch {
-  /** The `life` with which the table was opened. */
-  life: string
+  /** The table incarnation with which the table was opened. */
+  incarnation: string
   /** `None` is the main branch. */
   branch?: string
 }
@@ -907,7 +907,7 @@ export interface UpdateResult {
 }
 
 /** The maintenance that is due. */
-export interface Upkeep {
+export interface MaintenanceDue {
   /** Merge fragments with fewer rows; absent if no compaction is due. */
   compactBelow?: number
   /** Rows that an index does not cover yet. */

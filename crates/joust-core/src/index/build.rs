@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// Builds an index and commits it. Dropping the future cancels the build. If that happens during the commit, the
-    /// index may exist nevertheless, which a later [attempt](Self::once) detects.
+    /// index may exist nevertheless, which a later [attempt](Self::for_request) detects.
     pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
         match self.earlier().await {
             Ok(None) => {}
@@ -92,7 +92,7 @@ impl Table {
         self.commit(Policy::IndexBuild, build)
             .await
             .map_err(Error::of_input)?;
-        self.handle().publish(dataset);
+        self.handle().advance(dataset);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Table {
             }
         })?;
         let version = dataset.version_id();
-        self.handle().publish(dataset);
+        self.handle().advance(dataset);
         Ok(version)
     }
 }

@@ -44,7 +44,7 @@ impl Table {
             version: deleted.new_dataset.version_id(),
             num_deleted_rows: deleted.num_deleted_rows,
         };
-        self.handle.publish(deleted.new_dataset.as_ref().clone());
+        self.handle.advance(deleted.new_dataset.as_ref().clone());
         Ok(result)
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Earlier {
 impl Table {
     /// The same table, for the changes of a request that takes effect once. Append, create, overwrite, merge, update,
     /// delete and index builds support this.
-    pub fn once(&self, attempt: Attempt) -> Self {
+    pub fn for_request(&self, attempt: Attempt) -> Self {
         Self {
             attempt: Some(Arc::new(attempt)),
             ..self.clone()

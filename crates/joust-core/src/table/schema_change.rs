@@ -3,7 +3,8 @@
 //! Such a commit replaces the fragment list of the table, or its schema. Lance rejects it if any row was added since
 //! the version on which it was built, and does not retry. Here the change takes the lock of updates and deletes, and is
 //! rebuilt on the newest version until it is committed. During the second and later attempts this process makes no
-//! other commit. A change that still loses, to other processes, is [listed](super::outrun), so that those can pause.
+//! other commit. A change that still loses, to other processes, is [listed](super::starved_changes), so that those can
+//! pause.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,7 +69,7 @@ impl Table {
                 Err(error) => attempts.lost(error).await?,
             }
             if losing.is_none() && attempts.losing_for() > ALONE {
-                losing = Some(self.tables().outrun().add(self.handle.place()));
+                losing = Some(self.tables().starved_changes().add(self.handle.place()));
             }
         }
     }

@@ -81,7 +81,7 @@ impl Table {
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
-        self.handle.publish(dataset);
+        self.handle.advance(dataset);
         Ok(Updated {
             version,
             num_updated_rows: updated.rows_updated,

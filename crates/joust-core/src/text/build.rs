@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
-use super::files::{Scratch, publish, withdraw};
+use super::files::{Scratch, remove_segment, store_segment};
 use super::fill::{Making, Rows};
 use crate::commit::{Attempts, LastCommit, Policy};
 use crate::error::{Code, Error, Result};
@@ -110,7 +110,7 @@ pub async fn commit(
         .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column.field)))?;
     let context = table.commit_context(Policy::TextIndex, || 0);
     let last = context.last_commit();
-    let mut unpublished = Unpublished {
+    let mut uncommitted = Uncommitted {
         dataset,
         segments: Vec::new(),
         last,
@@ -118,8 +118,8 @@ pub async fn commit(
     let mut segments = Vec::new();
     for made in made {
         let uuid = Uuid::new_v4();
-        unpublished.segments.push(uuid);
-        publish(dataset, uuid, made.files).await?;
+        uncommitted.segments.push(uuid);
+        store_segment(dataset, uuid, made.files).await?;
         let details = Details {
             format: FORMAT,
             analysis: analysis.clone(),
@@ -140,7 +140,7 @@ pub async fn commit(
     let commit = newest.commit_existing_index_segments(target.name, &target.column.field, segments);
     let committed = table.commit_in(context, commit).await;
     committed.map_err(rearranged)?;
-    unpublished.segments.clear();
+    uncommitted.segments.clear();
     Ok(table.committed(newest))
 }
 
@@ -157,13 +157,13 @@ fn rearranged(error: lance::Error) -> Error {
 }
 
 /// Removes the files of segments unless they were committed.
-struct Unpublished<'a> {
+struct Uncommitted<'a> {
     dataset: &'a Arc<Dataset>,
     segments: Vec<Uuid>,
     last: LastCommit,
 }
 
-impl Drop for Unpublished<'_> {
+impl Drop for Uncommitted<'_> {
     fn drop(&mut self) {
         if self.segments.is_empty() {
             return;
@@ -177,7 +177,7 @@ impl Drop for Unpublished<'_> {
                     return;
                 }
                 for uuid in segments {
-                    withdraw(&dataset, uuid).await;
+                    remove_segment(&dataset, uuid).await;
                 }
             });
         }

@@ -44,7 +44,7 @@ impl Table {
         })
     }
 
-    /// Computes the values of a column and publishes them in one version. If the value of a row cannot be computed, it
+    /// Computes the values of a column and commits them as one version. If the value of a row cannot be computed, it
     /// becomes null and the result lists the row. Dropping the future leaves the table unchanged.
     pub async fn backfill(&self, backfill: &Backfill, work: &WorkContext) -> Result<Backfilled> {
         let _memory = self

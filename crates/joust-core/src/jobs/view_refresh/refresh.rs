@@ -33,7 +33,7 @@ const MOST_CONCURRENCY: usize = 32;
 const SOURCES: &str = "joust.view.sources";
 
 impl Table {
-    /// Runs the view's query and publishes its result. Dropping the future leaves the view unchanged, unless the commit
+    /// Runs the view's query and commits its result. Dropping the future leaves the view unchanged, unless the commit
     /// is running.
     pub async fn refresh_view(&self, refresh: &Refresh, work: &WorkContext) -> Result<Refreshed> {
         let table = self.begun().await?;
