@@ -31,8 +31,8 @@ export declare class Engine {
   constructor(options?: EngineOptions | undefined | null)
   /**
    * The table at a location, whether or not it exists. Does not access storage; equal addresses share one open
-   * dataset. `incarnation` is the table incarnation, which distinguishes tables that exist at a location in sequence:
-   * cached data of another one is dropped first.
+   * dataset. `incarnation` distinguishes tables that exist at a location in sequence: cached data of another one is
+   * dropped first.
    */
   table(location: string, storageOptions?: Record<string, string> | undefined | null, incarnation?: string | undefined | null): Table
   /** The branches with a change of columns that loses to commits of other processes. */
@@ -77,14 +77,6 @@ export declare class Engine {
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
-/** The versions that this process allows another one to remove. */
-export declare class RemovalPermit {
-  /** Versions that must stay. */
-  get inUse(): Array<number>
-  /** Ends the agreement: the other process has finished. */
-  end(): void
-}
-
 /** The remaining chunks of a result, and its memory reservation, which `cancel` releases. */
 export declare class QueryRest {
   /** The next chunk, null at the end. */
@@ -93,6 +85,14 @@ export declare class QueryRest {
   get held(): number
   /** Cancels the work and releases its memory; no effect after the end. */
   cancel(): void
+}
+
+/** The versions that this process allows another one to remove. */
+export declare class RemovalPermit {
+  /** Versions that must stay. */
+  get inUse(): Array<number>
+  /** Ends the agreement: the other process has finished. */
+  end(): void
 }
 
 /** A table's address and its operations. */
@@ -164,7 +164,7 @@ export declare class Table {
   dropIndex(name: string): Promise<DropIndexResult>
   /** Validates a backfill without computing anything; returns the column's name in the spelling of the schema. */
   planBackfill(options: BackfillOptions): Promise<string>
-  /** Computes a column's values and publishes them in one version. */
+  /** Computes a column's values and commits them as one version. */
   backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
   /** Merges small fragments and removes deleted rows, in one version. */
   compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
@@ -311,7 +311,7 @@ export interface BackfillResult {
   rowsAssigned: number
   /** Rows whose value could not be computed; they are null. */
   rowsFailed: number
-  /** Rows of the published version that were not processed. */
+  /** Rows of the new version that were not processed. */
   rowsRemaining: number
   sourceVersion: number
   /** Absent if there was nothing to write. */
@@ -545,6 +545,16 @@ export interface IndexStats {
   numIndexedRows: number
   numUnindexedRows: number
   numIndices: number
+}
+
+/** The maintenance that is due. */
+export interface MaintenanceDue {
+  /** Merge fragments with fewer rows; absent if no compaction is due. */
+  compactBelow?: number
+  /** Rows that an index does not cover yet. */
+  unindexedRows: number
+  /** Whether they justify a commit during continuous writes. Once a table is idle, any number does. */
+  worthIndexing: boolean
 }
 
 /** The memory budget and its current use, bytes. */
@@ -904,16 +914,6 @@ export interface UpdateOptions {
 export interface UpdateResult {
   version: number
   numUpdatedRows: number
-}
-
-/** The maintenance that is due. */
-export interface MaintenanceDue {
-  /** Merge fragments with fewer rows; absent if no compaction is due. */
-  compactBelow?: number
-  /** Rows that an index does not cover yet. */
-  unindexedRows: number
-  /** Whether they justify a commit during continuous writes. Once a table is idle, any number does. */
-  worthIndexing: boolean
 }
 
 /** A range of versions, for deletion. */
