@@ -20,8 +20,8 @@ export declare class Blob {
 export declare class CleanUp {
   /** Versions that are old enough. */
   get versions(): Array<number>
-  /** Removes them, except those in `kept`, which other processes use, and those in use here. Can be called once. */
-  run(kept: Array<number>, task: Task): Promise<CleanedUp>
+  /** Removes them, except those in `inUse`, which other processes use, and those in use here. Can be called once. */
+  run(inUse: Array<number>, task: Task): Promise<CleanedUp>
   /** Cancels the clean-up; no effect after it has run. */
   end(): void
 }
@@ -31,12 +31,12 @@ export declare class Engine {
   constructor(options?: EngineOptions | undefined | null)
   /**
    * The table at a location, whether or not it exists. Does not access storage; equal addresses share one open
-   * dataset. `life` is the table incarnation, which distinguishes tables that exist at a location in sequence:
-   * cached data of another one is dropped first.
+   * dataset. `incarnation` distinguishes tables that exist at a location in sequence: cached data of another one is
+   * dropped first.
    */
-  table(location: string, storageOptions?: Record<string, string> | undefined | null, life?: string | undefined | null): Table
+  table(location: string, storageOptions?: Record<string, string> | undefined | null, incarnation?: string | undefined | null): Table
   /** The branches with a change of columns that loses to commits of other processes. */
-  outrun(): Array<TableBranch>
+  starvedBranches(): Array<TableBranch>
   /** Timeouts since the start of the process. */
   ended(): Ended
   /** A number with which other threads of this process attach to this engine. */
@@ -81,14 +81,6 @@ export declare class Engine {
   viewTables(sql: string): Promise<Array<Array<string>>>
 }
 
-/** The versions that this process allows another one to remove. */
-export declare class GivenUp {
-  /** Versions that must stay. */
-  get kept(): Array<number>
-  /** Ends the agreement: the other process has finished. */
-  end(): void
-}
-
 /** The remaining chunks of a result, and its memory reservation, which `cancel` releases. */
 export declare class QueryRest {
   /** The next chunk, null at the end. */
@@ -97,6 +89,14 @@ export declare class QueryRest {
   get held(): number
   /** Cancels the work and releases its memory; no effect after the end. */
   cancel(): void
+}
+
+/** The versions that this process allows another one to remove. */
+export declare class RemovalPermit {
+  /** Versions that must stay. */
+  get inUse(): Array<number>
+  /** Ends the agreement: the other process has finished. */
+  end(): void
 }
 
 /** A table's address and its operations. */
@@ -116,7 +116,7 @@ export declare class Table {
    * Allows another process to remove these versions, except those in use here. Until the result is ended, requests
    * for one of the others fail here with code 17 (retry).
    */
-  giveUp(versions: Array<number>): Promise<GivenUp>
+  permitRemoval(versions: Array<number>): Promise<RemovalPermit>
   /**
    * Creates a table here from a version of another, with copies of all its files; returns the version. Code 5 when
    * there is a table here. On failure, the caller must remove the files.
@@ -170,12 +170,12 @@ export declare class Table {
   dropIndex(name: string): Promise<DropIndexResult>
   /** Validates a backfill without computing anything; returns the column's name in the spelling of the schema. */
   planBackfill(options: BackfillOptions): Promise<string>
-  /** Computes a column's values and publishes them in one version. */
+  /** Computes a column's values and commits them as one version. */
   backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
   /** Merges small fragments and removes deleted rows, in one version. */
   compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** The maintenance that is due. */
-  upkeep(): Promise<Upkeep>
+  maintenanceDue(): Promise<MaintenanceDue>
   /** Adds missing rows to all indexes. */
   catchUp(task: Task, onProgress: (arg: Progress) => void): Promise<CaughtUp>
   /** Writes one part of a larger write for a version; the part is not visible yet. */
@@ -206,7 +206,7 @@ export declare class Table {
    * since the epoch): start of an earlier attempt that may have committed. In that case append, create, overwrite,
    * merge, update and delete return the answer of that attempt.
    */
-  once(request: string, since?: number | undefined | null): Table
+  forRequest(request: string, since?: number | undefined | null): Table
   /** All versions of this branch, oldest first. */
   listVersions(): Promise<Array<TableVersion>>
   describeVersion(version: number): Promise<TableVersion>
@@ -317,7 +317,7 @@ export interface BackfillResult {
   rowsAssigned: number
   /** Rows whose value could not be computed; they are null. */
   rowsFailed: number
-  /** Rows of the published version that were not processed. */
+  /** Rows of the new version that were not processed. */
   rowsRemaining: number
   sourceVersion: number
   /** Absent if there was nothing to write. */
@@ -571,6 +571,16 @@ export interface IndexStats {
   numIndexedRows: number
   numUnindexedRows: number
   numIndices: number
+}
+
+/** The maintenance that is due. */
+export interface MaintenanceDue {
+  /** Merge fragments with fewer rows; absent if no compaction is due. */
+  compactBelow?: number
+  /** Rows that an index does not cover yet. */
+  unindexedRows: number
+  /** Whether they justify a commit during continuous writes. Once a table is idle, any number does. */
+  worthIndexing: boolean
 }
 
 /** The memory budget and its current use, bytes. */
@@ -865,8 +875,8 @@ export interface SqlTarget {
 
 /** A branch of a table. */
 export interface TableBranch {
-  /** The `life` with which the table was opened. */
-  life: string
+  /** The table incarnation with which the table was opened. */
+  incarnation: string
   /** `None` is the main branch. */
   branch?: string
 }
@@ -953,16 +963,6 @@ export interface UpdateOptions {
 export interface UpdateResult {
   version: number
   numUpdatedRows: number
-}
-
-/** The maintenance that is due. */
-export interface Upkeep {
-  /** Merge fragments with fewer rows; absent if no compaction is due. */
-  compactBelow?: number
-  /** Rows that an index does not cover yet. */
-  unindexedRows: number
-  /** Whether they justify a commit during continuous writes. Once a table is idle, any number does. */
-  worthIndexing: boolean
 }
 
 /** A range of versions, for deletion. */

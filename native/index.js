@@ -773,12 +773,12 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, GivenUp, QueryRest, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal, versions } = nativeBinding
+const { Blob, CleanUp, Engine, QueryRest, RemovalPermit, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
-export { GivenUp }
 export { QueryRest }
+export { RemovalPermit }
 export { Table }
 export { Task }
 export { Upload }

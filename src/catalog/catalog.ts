@@ -90,15 +90,15 @@ export interface Catalog {
   /** Returns the identifiers of the tables of all namespaces. */
   listAllTables(page: PageRequest, options?: { declared: boolean }): Promise<Page<string[]>>;
 
-  // Creation of a table: reserve, write the first version, then publish or withdraw.
+  // Creation of a table: reserve, write the first version, then activate or withdraw.
 
   /** Reserves the name; requests do not see the table. @throws code 1 without the parent, 5 when the name exists */
   reserveTable(id: TableId, options: ReserveOptions): Promise<TableRecord>;
   /** Makes a reserved table live. @throws code 14 when its namespace was dropped meanwhile */
-  publishTable(key: string): Promise<void>;
+  activateTable(key: string): Promise<void>;
   /**
    * Frees the name of a table that could not be created. The caller then removes its files and calls `releaseTable`.
-   * Returns false when the files must stay: the table is live (the reply to `publishTable` was lost), or another
+   * Returns false when the files must stay: the table is live (the reply to `activateTable` was lost), or another
    * server has claimed it.
    */
   withdrawTable(key: string): Promise<boolean>;

@@ -135,7 +135,7 @@ async function emptyNamespace(
         e.and([e("namespace", ">=", below.from), e("namespace", "<", below.to)]),
       ]),
     )
-    // Locks reserved tables: they cannot be published before they are hidden.
+    // Locks reserved tables: they cannot be activated before they are hidden.
     .$if(db.kind === "postgres", (query) => query.forUpdate())
     .execute();
   await hideTables(
@@ -153,7 +153,7 @@ async function emptyNamespace(
       throw violation(error) === "foreign-key" ? namespaceChanged(path) : error;
     });
   await recordDropped(t, dropped);
-  // The request that writes a reserved table fails to publish it, and removes its files.
+  // The request that writes a reserved table fails to activate it, and removes its files.
   return inside.filter((row) => row.state === "live").map(tableRecord);
 }
 

@@ -35,10 +35,10 @@ import {
   releaseFirstVersion,
 } from "./tables/registration.js";
 import {
+  activateTable,
   deleteRow,
   dropTable,
   mergeTableProperties,
-  publishTable,
   renameTable,
   reserveTable,
   setTableProperties,
@@ -124,8 +124,8 @@ export class SqlCatalog implements Catalog {
     return reserveTable(this.db, this.members.self, this.root, id, options);
   }
 
-  publishTable(key: string) {
-    return publishTable(this.db, key);
+  activateTable(key: string) {
+    return activateTable(this.db, key);
   }
 
   withdrawTable(key: string) {

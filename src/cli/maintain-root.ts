@@ -133,7 +133,7 @@ async function maintainTable(
 }
 
 const isDue = async (table: Table): Promise<boolean> => {
-  const { compactBelow, unindexedRows } = await table.upkeep();
+  const { compactBelow, unindexedRows } = await table.maintenanceDue();
   return compactBelow !== undefined || unindexedRows > 0;
 };
 

@@ -14,6 +14,6 @@ export type Engine = InstanceType<typeof Engine>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;
-export type GivenUp = InstanceType<typeof native.GivenUp>;
+export type RemovalPermit = InstanceType<typeof native.RemovalPermit>;
 /** An Arrow IPC stream: as an upload that is still arriving, or as a whole. */
 export type ArrowBody = Upload | Uint8Array;

@@ -14,7 +14,7 @@ export const indexBuild = (engine: Engine, storageOptions: Record<string, string
       .table(table.location, { ...storageOptions, ...table.storageOptions })
       .onBranch(branch)
       // An earlier run that was stopped during its commit may have built the index.
-      .once(job.id, job.createdMillis);
+      .forRequest(job.id, job.createdMillis);
     await withTask(signal, (task) => target.createIndex(spec, task, onProgress));
     return {};
   },

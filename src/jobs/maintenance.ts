@@ -8,7 +8,7 @@ export const maintenance = (engine: Engine, storageOptions: Record<string, strin
   kind: "maintenance",
   async run({ table, signal, onProgress }) {
     const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
-    const { compactBelow } = await target.upkeep();
+    const { compactBelow } = await target.maintenanceDue();
     const options = withoutNulls<CompactOptions>({ below: compactBelow });
     const compacted =
       compactBelow === undefined

@@ -15,7 +15,7 @@ const BREAK = 2_000;
 export interface PauseDependencies {
   readonly commitPauses: Pick<CommitPauses, "request" | "requestedByOthers">;
   readonly catalog: Pick<Catalog, "tableByKey">;
-  readonly engine: Pick<Engine, "outrun" | "table">;
+  readonly engine: Pick<Engine, "starvedBranches" | "table">;
   /** Of the root; a table's options are added to them. */
   readonly storageOptions: Record<string, string>;
   readonly log: Logger;
@@ -55,10 +55,10 @@ class CommitPauser {
 
   async #poll(): Promise<void> {
     const { commitPauses, engine, log } = this.dependencies;
-    const outrun = engine
-      .outrun()
-      .map(({ life, branch }) => ({ table: life, branch: branch ?? "" }));
-    await commitPauses.request(outrun);
+    const starved = engine
+      .starvedBranches()
+      .map(({ incarnation, branch }) => ({ table: incarnation, branch: branch ?? "" }));
+    await commitPauses.request(starved);
     const now = performance.now();
     const started = new Map<string, number>();
     for (const pause of await commitPauses.requestedByOthers()) {

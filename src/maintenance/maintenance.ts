@@ -163,7 +163,7 @@ class AutomaticMaintenance implements Maintenance {
     const settings = settingsOf(record, this.options.settings);
     if (!settings.on) return;
     const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
-    const { compactBelow, unindexedRows, worthIndexing } = await table.upkeep();
+    const { compactBelow, unindexedRows, worthIndexing } = await table.maintenanceDue();
     const needsIndexing = isQuiet ? unindexedRows > 0 : worthIndexing;
     if (compactBelow !== undefined || needsIndexing) await queueMaintenance(jobs, record);
     if (await this.#isCleanUpDue(record, table, settings, now)) {

@@ -3,14 +3,14 @@
  *
  * 1. Every 250 ms it reads the open proposals of other members.
  * 2. For a new one it asks the engine which of the versions are in use here. The engine refuses requests for the
- *    others from then on (`GivenUp`).
+ *    others from then on (`RemovalPermit`).
  * 3. It writes the versions in use as its answer. A failed write is repeated with the same answer, because the
  *    other server may have read it.
  * 4. When the proposal is deleted, or its server is dead, the engine serves all versions again.
  */
 import type { Catalog } from "../catalog/catalog.js";
 import type { VersionCleanUps } from "../cluster/version-clean-ups.js";
-import type { Engine, GivenUp } from "../engine/index.js";
+import type { Engine, RemovalPermit } from "../engine/index.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 
@@ -61,8 +61,8 @@ export async function withVersionCleanUpAnswers<T extends Closable>(
 
 /** An open clean-up of another member. */
 interface OpenCleanUp {
-  /** What the engine gave up for it. Decided once, and in force until the clean-up has ended. */
-  givenUp: Promise<GivenUp | undefined> | undefined;
+  /** The versions that the engine allows to be removed. Decided once, and in force until the clean-up has ended. */
+  permit: Promise<RemovalPermit | undefined> | undefined;
   answering: Promise<void> | undefined;
   isAnswered: boolean;
 }
@@ -101,7 +101,7 @@ class CleanUpResponder {
     const cleanUp = this.#open.get(id);
     this.#open.delete(id);
     await cleanUp?.answering;
-    (await cleanUp?.givenUp?.catch(() => undefined))?.end();
+    (await cleanUp?.permit?.catch(() => undefined))?.end();
   }
 
   #answer(id: string): Promise<void> {
@@ -115,7 +115,7 @@ class CleanUpResponder {
   }
 
   #add(id: string): OpenCleanUp {
-    const cleanUp = { givenUp: undefined, answering: undefined, isAnswered: false };
+    const cleanUp = { permit: undefined, answering: undefined, isAnswered: false };
     this.#open.set(id, cleanUp);
     return cleanUp;
   }
@@ -124,12 +124,12 @@ class CleanUpResponder {
   async #tryAnswer(id: string, cleanUp: OpenCleanUp): Promise<void> {
     try {
       // Decided once: the other server may have read an answer whose write seemed to fail.
-      cleanUp.givenUp ??= this.#giveUp(id);
-      const givenUp = await cleanUp.givenUp.catch((error) => {
-        cleanUp.givenUp = undefined;
+      cleanUp.permit ??= this.#permitRemoval(id);
+      const permit = await cleanUp.permit.catch((error) => {
+        cleanUp.permit = undefined;
         throw error;
       });
-      await this.dependencies.versionCleanUps.answer(id, givenUp?.kept ?? []);
+      await this.dependencies.versionCleanUps.answer(id, permit?.inUse ?? []);
       cleanUp.isAnswered = true;
     } catch (err) {
       this.dependencies.log.warn({ err }, "a clean-up of another server could not be answered");
@@ -137,12 +137,12 @@ class CleanUpResponder {
   }
 
   /** Returns undefined when the clean-up has ended or the table is dropped. */
-  async #giveUp(id: string): Promise<GivenUp | undefined> {
+  async #permitRemoval(id: string): Promise<RemovalPermit | undefined> {
     const { versionCleanUps, catalog, engine, storageOptions } = this.dependencies;
     const proposal = await versionCleanUps.proposal(id);
     const record = proposal && (await catalog.tableByKey(proposal.table));
     if (!record) return undefined;
     const options = { ...storageOptions, ...record.storageOptions };
-    return engine.table(record.location, options).giveUp(proposal.versions);
+    return engine.table(record.location, options).permitRemoval(proposal.versions);
   }
 }

@@ -74,6 +74,6 @@ export async function makeTable(
   properties: Record<string, string> = {},
 ) {
   const table = await catalog.reserveTable(id, { properties, storageOptions: {} });
-  await catalog.publishTable(table.key);
+  await catalog.activateTable(table.key);
   return table;
 }

@@ -34,7 +34,7 @@ describe("after a server ends", () => {
       );
       // The claim is exclusive: a concurrent claim of another server returns nothing.
       expect(await catalog.claimOrphanedTables()).toEqual([]);
-      await expect(catalog.publishTable(reserved.key)).rejects.toMatchObject({ code: 14 });
+      await expect(catalog.activateTable(reserved.key)).rejects.toMatchObject({ code: 14 });
       for (const table of left) await catalog.forgetTable(table.key);
       await catalog.dropNamespace(["n"], { missing: "fail", behavior: "restrict" });
       expect(await catalog.table(["live"])).toEqual(live);
@@ -148,7 +148,7 @@ describe("after a server ends", () => {
       const { key } = await first.catalog.reserveTable(["t"], nothing);
       const second = await open.open("tool");
       expect(await second.catalog.claimOrphanedTables()).toEqual([]);
-      await first.catalog.publishTable(key);
+      await first.catalog.activateTable(key);
       expect((await second.catalog.table(["t"])).key).toBe(key);
     });
   });

@@ -106,7 +106,7 @@ describe("namespaces", () => {
       expect(dropped?.namespace.properties).toEqual({ kept: "until the end" });
       expect(dropped?.emptied).toEqual([table]);
       await expect(catalog.table(table.id)).rejects.toMatchObject({ code: 1 });
-      await expect(catalog.publishTable(reserved.key)).rejects.toMatchObject({ code: 14 });
+      await expect(catalog.activateTable(reserved.key)).rejects.toMatchObject({ code: 14 });
       await catalog.releaseTable(reserved.key);
       await catalog.forgetTable(table.key);
       expect(await catalog.listNamespaces([], {})).toEqual({ items: [] });

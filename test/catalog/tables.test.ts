@@ -15,7 +15,7 @@ describe("tables", () => {
       expect(reserved).toMatchObject({ id: ["t"], ...options });
       await expect(catalog.table(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });
       expect(await catalog.listTables([], {})).toEqual({ items: [] });
-      await catalog.publishTable(reserved.key);
+      await catalog.activateTable(reserved.key);
       expect(await catalog.table(["t"])).toEqual(reserved);
       expect(await catalog.tableByKey(reserved.key)).toEqual(reserved);
       expect(await catalog.listTables([], {})).toEqual({ items: ["t"] });
@@ -28,7 +28,7 @@ describe("tables", () => {
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject(taken);
       await catalog.releaseTable(key);
       const second = await catalog.reserveTable(["t"], nothing);
-      await catalog.publishTable(second.key);
+      await catalog.activateTable(second.key);
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject(taken);
       // Only a reserved table can be released.
       await catalog.releaseTable(second.key);

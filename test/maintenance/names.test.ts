@@ -11,7 +11,7 @@ test("the names of maintenance jobs are no valid index names", async () => {
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const maintenance = startMaintenance({
     engine: {
-      table: () => ({ upkeep: async () => ({ unindexedRows: 300, worthIndexing: true }) }),
+      table: () => ({ maintenanceDue: async () => ({ unindexedRows: 300, worthIndexing: true }) }),
     } as unknown as Engine,
     catalog: {
       tableByKey: async () => record,

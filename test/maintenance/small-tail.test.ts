@@ -85,12 +85,12 @@ it("a few new rows of a table with continuous writes are indexed after more rows
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const due = { unindexedRows: 30, worthIndexing: false };
   let looks = 0;
-  const upkeep = async () => {
+  const maintenanceDue = async () => {
     looks++;
     return due;
   };
   const maintenance = startMaintenance({
-    engine: { table: () => ({ upkeep }) } as unknown as Engine,
+    engine: { table: () => ({ maintenanceDue }) } as unknown as Engine,
     catalog: { tableByKey: async () => record, takeLease: async () => false } as unknown as Catalog,
     jobs: {
       enqueue: async ({ kind }: JobRequest) => void queued.push(kind),

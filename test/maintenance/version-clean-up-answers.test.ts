@@ -10,11 +10,11 @@ import { waitFor } from "../harness/wait-for.js";
 function surroundings(going: Set<string>) {
   const answers: [string, readonly number[]][] = [];
   const ended: string[] = [];
-  const answer = vi.fn(async (id: string, kept: readonly number[]) => {
-    answers.push([id, kept]);
+  const answer = vi.fn(async (id: string, inUse: readonly number[]) => {
+    answers.push([id, inUse]);
   });
-  const giveUp = vi.fn(async (location: string) => ({
-    kept: [2],
+  const permitRemoval = vi.fn(async (location: string) => ({
+    inUse: [2],
     end: () => void ended.push(location),
   }));
   const versionCleanUps = {
@@ -25,7 +25,9 @@ function surroundings(going: Set<string>) {
   const catalog = {
     tableByKey: async (key: string) => ({ location: key, storageOptions: {} }),
   };
-  const engine = { table: (location: string) => ({ giveUp: () => giveUp(location) }) };
+  const engine = {
+    table: (location: string) => ({ permitRemoval: () => permitRemoval(location) }),
+  };
   const log = pino({ level: "silent" });
   const all = {
     versionCleanUps,
@@ -34,7 +36,7 @@ function surroundings(going: Set<string>) {
     storageOptions: {},
     log,
   } as unknown as CleanUpAnswerDependencies;
-  return { all, answers, ended, answer, giveUp };
+  return { all, answers, ended, answer, permitRemoval };
 }
 
 test("pending clean-ups are acknowledged before the watch starts, and the released versions return after each clean-up", async () => {
@@ -53,29 +55,29 @@ test("pending clean-ups are acknowledged before the watch starts, and the releas
 });
 
 test("a failed acknowledgement is sent again unchanged, and released versions are not taken back", async () => {
-  const { all, answers, ended, answer, giveUp } = surroundings(new Set(["a"]));
+  const { all, answers, ended, answer, permitRemoval } = surroundings(new Set(["a"]));
   answer.mockRejectedValueOnce(new Error("the connection was reset"));
   const stop = await answerVersionCleanUps(all);
   await waitFor("it is answered", async () => answers.length === 1);
-  expect(giveUp).toHaveBeenCalledTimes(1);
+  expect(permitRemoval).toHaveBeenCalledTimes(1);
   expect(ended).toEqual([]);
   await stop();
 });
 
 test("a table that cannot be read is tried again and delays no other table", async () => {
   const going = new Set<string>();
-  const { all, answers, giveUp } = surroundings(going);
+  const { all, answers, permitRemoval } = surroundings(going);
   const stop = await answerVersionCleanUps(all);
   let resume = () => {};
-  giveUp.mockRejectedValueOnce(new Error("the store is away"));
-  giveUp.mockImplementationOnce(async () => {
+  permitRemoval.mockRejectedValueOnce(new Error("the store is away"));
+  permitRemoval.mockImplementationOnce(async () => {
     await new Promise<void>((resolve) => {
       resume = resolve;
     });
-    return { kept: [1], end: () => {} };
+    return { inUse: [1], end: () => {} };
   });
   going.add("slow");
-  await waitFor("it is asked again", async () => giveUp.mock.calls.length === 2);
+  await waitFor("it is asked again", async () => permitRemoval.mock.calls.length === 2);
   going.add("other");
   await waitFor("the other is answered", async () => answers.length === 1);
   expect(answers).toEqual([["other", [2]]]);

@@ -132,8 +132,8 @@ impl Engine {
 
     /// The branches with a change that loses to other processes: the incarnation of the table, as passed to
     /// [`table_of`](Self::table_of), and the branch.
-    pub fn outrun_branches(&self) -> Vec<(String, Option<String>)> {
-        self.tables.outrun_branches()
+    pub fn starved_branches(&self) -> Vec<(String, Option<String>)> {
+        self.tables.starved_branches()
     }
 
     /// The two ends of an upload: see [`ipc::upload`](crate::ipc::upload).

@@ -34,19 +34,19 @@ impl CleanUp {
         self.versions.clone()
     }
 
-    /// Removes them, except those in `kept`, which other processes use, and those in use here. Can be called once.
+    /// Removes them, except those in `inUse`, which other processes use, and those in use here. Can be called once.
     #[napi(ts_return_type = "Promise<CleanedUp>")]
     pub fn run<'env>(
         &mut self,
         env: &'env Env,
-        kept: Vec<f64>,
+        in_use: Vec<f64>,
         task: &Task,
     ) -> napi::Result<PromiseRaw<'env, CleanedUp>> {
         let clean_up = self.inner.take();
-        let kept = kept.into_iter().map(version_number).collect();
+        let in_use = in_use.into_iter().map(version_number).collect();
         let work = async move {
             match clean_up {
-                Some(clean_up) => clean_up.run(&kept).await,
+                Some(clean_up) => clean_up.run(&in_use).await,
                 None => Err(cancelled()),
             }
         };
@@ -66,17 +66,17 @@ impl CleanUp {
 
 /// The versions that this process allows another one to remove.
 #[napi]
-pub struct GivenUp {
-    kept: Vec<f64>,
-    inner: Option<maintenance::GivenUp>,
+pub struct RemovalPermit {
+    in_use: Vec<f64>,
+    inner: Option<maintenance::RemovalPermit>,
 }
 
 #[napi]
-impl GivenUp {
+impl RemovalPermit {
     /// Versions that must stay.
     #[napi(getter)]
-    pub fn kept(&self) -> Vec<f64> {
-        self.kept.clone()
+    pub fn in_use(&self) -> Vec<f64> {
+        self.in_use.clone()
     }
 
     /// Ends the agreement: the other process has finished.
@@ -109,18 +109,18 @@ impl Table {
 
     /// Allows another process to remove these versions, except those in use here. Until the result is ended, requests
     /// for one of the others fail here with code 17 (retry).
-    #[napi(ts_return_type = "Promise<GivenUp>")]
-    pub fn give_up<'env>(
+    #[napi(ts_return_type = "Promise<RemovalPermit>")]
+    pub fn permit_removal<'env>(
         &self,
         env: &'env Env,
         versions: Vec<f64>,
-    ) -> napi::Result<PromiseRaw<'env, GivenUp>> {
+    ) -> napi::Result<PromiseRaw<'env, RemovalPermit>> {
         let table = self.inner.clone();
         let versions: Vec<u64> = versions.into_iter().map(version_number).collect();
-        let work = async move { Ok(table.give_up(&versions).await) };
-        promise(env, work, |given_up| GivenUp {
-            kept: given_up.kept().iter().map(|one| *one as f64).collect(),
-            inner: Some(given_up),
+        let work = async move { Ok(table.permit_removal(&versions).await) };
+        promise(env, work, |permit| RemovalPermit {
+            in_use: permit.in_use().iter().map(|one| *one as f64).collect(),
+            inner: Some(permit),
         })
     }
 }

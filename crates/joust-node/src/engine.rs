@@ -87,8 +87,8 @@ pub struct Engine {
 /// A branch of a table.
 #[napi(object)]
 pub struct TableBranch {
-    /// The `life` with which the table was opened.
-    pub life: String,
+    /// The table incarnation with which the table was opened.
+    pub incarnation: String,
     /// `None` is the main branch.
     pub branch: Option<String>,
 }
@@ -126,28 +126,31 @@ impl Engine {
     }
 
     /// The table at a location, whether or not it exists. Does not access storage; equal addresses share one open
-    /// dataset. `life` is the table incarnation, which distinguishes tables that exist at a location in sequence:
-    /// cached data of another one is dropped first.
+    /// dataset. `incarnation` distinguishes tables that exist at a location in sequence: cached data of another one is
+    /// dropped first.
     #[napi]
     pub fn table(
         &self,
         location: String,
         storage_options: Option<HashMap<String, String>>,
-        life: Option<String>,
+        incarnation: Option<String>,
     ) -> Table {
         let options = storage_options.unwrap_or_default();
-        Table::new(match life {
-            Some(life) => self.inner.table_of(&life, &location, options),
+        Table::new(match incarnation {
+            Some(incarnation) => self.inner.table_of(&incarnation, &location, options),
             None => self.inner.table(&location, options),
         })
     }
 
     /// The branches with a change of columns that loses to commits of other processes.
     #[napi]
-    pub fn outrun(&self) -> Vec<TableBranch> {
-        let branches = self.inner.outrun_branches().into_iter();
+    pub fn starved_branches(&self) -> Vec<TableBranch> {
+        let branches = self.inner.starved_branches().into_iter();
         branches
-            .map(|(life, branch)| TableBranch { life, branch })
+            .map(|(incarnation, branch)| TableBranch {
+                incarnation,
+                branch,
+            })
             .collect()
     }
 

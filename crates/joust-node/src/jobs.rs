@@ -48,7 +48,7 @@ pub struct BackfillResult {
     pub rows_assigned: f64,
     /// Rows whose value could not be computed; they are null.
     pub rows_failed: f64,
-    /// Rows of the published version that were not processed.
+    /// Rows of the new version that were not processed.
     pub rows_remaining: f64,
     pub source_version: f64,
     /// Absent if there was nothing to write.
@@ -125,7 +125,7 @@ impl Table {
         promise(env, work, |planned| planned.column)
     }
 
-    /// Computes a column's values and publishes them in one version.
+    /// Computes a column's values and commits them as one version.
     #[napi(ts_return_type = "Promise<BackfillResult>")]
     pub fn backfill<'env>(
         &self,

@@ -12,7 +12,7 @@ use crate::task::Task;
 
 /// The maintenance that is due.
 #[napi(object)]
-pub struct Upkeep {
+pub struct MaintenanceDue {
     /// Merge fragments with fewer rows; absent if no compaction is due.
     pub compact_below: Option<f64>,
     /// Rows that an index does not cover yet.
@@ -32,10 +32,17 @@ pub struct CaughtUp {
 #[napi]
 impl Table {
     /// The maintenance that is due.
-    #[napi(ts_return_type = "Promise<Upkeep>")]
-    pub fn upkeep<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Upkeep>> {
+    #[napi(ts_return_type = "Promise<MaintenanceDue>")]
+    pub fn maintenance_due<'env>(
+        &self,
+        env: &'env Env,
+    ) -> napi::Result<PromiseRaw<'env, MaintenanceDue>> {
         let table = self.inner.clone();
-        promise(env, async move { table.upkeep().await }, Upkeep::from)
+        promise(
+            env,
+            async move { table.maintenance_due().await },
+            MaintenanceDue::from,
+        )
     }
 
     /// Adds missing rows to all indexes.
@@ -56,8 +63,8 @@ impl Table {
     }
 }
 
-impl From<maintenance::Upkeep> for Upkeep {
-    fn from(due: maintenance::Upkeep) -> Self {
+impl From<maintenance::MaintenanceDue> for MaintenanceDue {
+    fn from(due: maintenance::MaintenanceDue) -> Self {
         Self {
             compact_below: due.compact_below.map(|rows| rows as f64),
             unindexed_rows: due.unindexed_rows as f64,

@@ -73,9 +73,9 @@ impl Table {
     /// since the epoch): start of an earlier attempt that may have committed. In that case append, create, overwrite,
     /// merge, update and delete return the answer of that attempt.
     #[napi]
-    pub fn once(&self, request: String, since: Option<f64>) -> Table {
+    pub fn for_request(&self, request: String, since: Option<f64>) -> Table {
         let since = since.map(|millis| UNIX_EPOCH + Duration::from_millis(millis.max(0.0) as u64));
-        Table::new(self.inner.once(Attempt { id: request, since }))
+        Table::new(self.inner.for_request(Attempt { id: request, since }))
     }
 
     /// All versions of this branch, oldest first.

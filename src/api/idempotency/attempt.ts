@@ -5,4 +5,4 @@ import type { Call } from "../operation.js";
 export const tableForAttempt = (
   table: Table,
   { attempt }: Pick<Call<unknown, unknown>, "attempt">,
-): Table => (attempt ? table.once(attempt.id, attempt.since) : table);
+): Table => (attempt ? table.forRequest(attempt.id, attempt.since) : table);

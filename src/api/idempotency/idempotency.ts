@@ -3,7 +3,7 @@
  *
  * A row in the catalog stores what the request was and, once it is complete, the reply. The row is written before
  * the work starts. A row without a reply therefore means that the work may have been done; the table then reports
- * whether it was (see `Table.once`).
+ * whether it was (see `Table.forRequest`).
  */
 
 /** One attempt of an idempotent request. */

@@ -131,8 +131,8 @@ export class AdoptingCatalog implements Catalog {
     return this.#scanOnMiss(() => this.catalog.reserveTable(id, reserve));
   }
 
-  publishTable(key: string) {
-    return this.catalog.publishTable(key);
+  activateTable(key: string) {
+    return this.catalog.activateTable(key);
   }
 
   withdrawTable(key: string) {

@@ -41,7 +41,7 @@ export async function reserveTable(
   return tableRecord(row);
 }
 
-export async function publishTable(db: CatalogDatabase, key: string): Promise<void> {
+export async function activateTable(db: CatalogDatabase, key: string): Promise<void> {
   const { numUpdatedRows } = await db.write((t) =>
     t
       .updateTable("tables")

@@ -29,7 +29,7 @@ export async function maintenanceState(
   table: Table,
 ): Promise<Static<typeof maintenanceSchema>> {
   const { on, keepVersionsMs } = settingsOf(record, config.maintenance);
-  const [due, all] = await Promise.all([table.upkeep(), jobs.list(record.key)]);
+  const [due, all] = await Promise.all([table.maintenanceDue(), jobs.list(record.key)]);
   const maintenanceJobs = all.filter(({ kind }) => maintenanceKinds.has(kind));
   const compaction_due = due.compactBelow !== undefined;
   const last = (kind: string) =>

@@ -16,7 +16,7 @@ export interface NewTable {
 }
 
 /**
- * Creates a table in three steps: reserves the name, writes the files, publishes the table. `write` writes the first
+ * Creates a table in three steps: reserves the name, writes the files, activates the table. `write` writes the first
  * version and returns its number.
  */
 export async function reserveAndWrite(
@@ -28,7 +28,7 @@ export async function reserveAndWrite(
   return writeReserved(services, record, write);
 }
 
-/** Writes and publishes a table whose name is reserved. Releases the name after a failure. */
+/** Writes and activates a table whose name is reserved. Releases the name after a failure. */
 export async function writeReserved(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
@@ -36,7 +36,7 @@ export async function writeReserved(
 ): Promise<Reply> {
   try {
     const version = await write(tableHandle(services, record));
-    await services.catalog.publishTable(record.key);
+    await services.catalog.activateTable(record.key);
     return createdReply(services, record, version);
   } catch (error) {
     await discardTable(services, record, error);
@@ -44,7 +44,7 @@ export async function writeReserved(
   }
 }
 
-/** Removes the name and the files of a table whose creation failed, unless the table is published. */
+/** Removes the name and the files of a table whose creation failed, unless the table is active. */
 export async function discardTable(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
@@ -53,7 +53,7 @@ export async function discardTable(
   forgetHandle(services, record.key);
   services.engine.closeTable(record.location);
   try {
-    // The name first: the files of a published table must remain.
+    // The name first: the files of an active table must remain.
     if (!(await services.catalog.withdrawTable(record.key))) return;
     // After TableAlreadyExists the files at the location belong to another table.
     if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {

@@ -62,7 +62,7 @@ async function resolveSources(
   );
 }
 
-/** As for a table: reserves the name, writes the view, publishes it. */
+/** As for a table: reserves the name, writes the view, activates it. */
 async function createView(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   id: readonly string[],
@@ -76,7 +76,7 @@ async function createView(
       sources,
       ...(schema && { schema }),
     });
-    await services.catalog.publishTable(record.key);
+    await services.catalog.activateTable(record.key);
     return { record, version };
   } catch (error) {
     await discardTable(services, record, error);

@@ -22,8 +22,8 @@ describe("a new table whose publication fails in the catalog", () => {
         log: quiet,
         catalog: new Proxy(catalog, {
           get(target, name) {
-            if (name === "publishTable") {
-              return (key: string) => publish(() => target.publishTable(key));
+            if (name === "activateTable") {
+              return (key: string) => publish(() => target.activateTable(key));
             }
             const member = Reflect.get(target, name);
             return typeof member === "function" ? member.bind(target) : member;

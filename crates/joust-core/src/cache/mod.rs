@@ -6,6 +6,38 @@
 //! too large for it the rows that were read lately ([`row_cache`]). [`row_addresses`] tells where a row lies;
 //! [`sorted_lookup`], [`predicate`] and [`filter_prefix`] find the rows that satisfy a predicate; [`reader`] puts
 //! these together.
+//!
+//! # All caches of the engine
+//!
+//! `rest` is the [budget](crate::memory::Budget) without the program. A *version* is a
+//! [`VersionKey`](crate::version_key::VersionKey): one version of one branch of one table, with its commit time.
+//!
+//! | cache | code | share | key | invalidated by |
+//! |---|---|---|---|---|
+//! | index data (Lance) | `storage/sessions.rs` | 1/4 of `rest`, `--index-cache` | Lance's, salted for each open table | the table is opened from nothing |
+//! | metadata (Lance) | `storage/sessions.rs` | 1/16 of `rest`, `--metadata-cache` | as above | as above |
+//! | *text* | `text/caches.rs` | 1/8 of `rest` | | |
+//! | text index entries | | 3 % of text | version | any commit |
+//! | open segments | | 55 % of text | id of the segment | none: a segment never changes |
+//! | segments with their visible rows | | 14 % of text | segment, its fragments with their deletions | a deletion in its fragments, or another set of fragments |
+//! | tails: rows in no segment | `text/tail.rs` | 14 % of text | field id, JSON keys, analysis, fragments with their deletions | as above |
+//! | views of a column | `text/view.rs` | 7 % of text | version, column, index | any commit |
+//! | rows that a filter admits to a text search | `text/view.rs` | 7 % of text | the view, filter | any commit |
+//! | *rows* | `cache/caches.rs` | 1/8 of `rest`, `--row-cache` | | |
+//! | column store | [`column_store`] | 50 % of rows | table, field id, data type; in it the files of a fragment | other files of a fragment: its values were replaced |
+//! | row cache | [`row_cache`] | 22 % of rows | version, columns | any commit |
+//! | sorted lookups | [`sorted_lookup`] | 6 % of rows | address of an array of the column store, which the entry holds | the fragment has another array |
+//! | matching rows | [`filtered`](filtered()) | 6 % of rows | version, filter | any commit |
+//! | filter prefixes | [`filter_prefix`] | 2 % of rows | version, filter | any commit |
+//! | row addresses | [`row_addresses`] | 2 % of rows | version | any commit |
+//! | row liveness | [`row_liveness`] | 1 % of rows | version | any commit |
+//! | live rows of a fragment | [`row_liveness`] | 4 % of rows | table, files and deletions of the fragment | a deletion in the fragment, or other files |
+//! | prefilter masks | `vector/caches.rs` | 6 % of rows | version, filter | any commit |
+//! | opened vector indexes | `vector/caches.rs` | 1 % of rows | version, field id | any commit |
+//!
+//! No commit removes an entry: a lookup for the new version has another key, and the entries of former versions are
+//! evicted by age. An evicted entry is computed again. Filters whose value may change between two evaluations
+//! (`now()`) are in no cache.
 
 mod caches;
 mod column;

@@ -8,10 +8,9 @@ use lance::Dataset;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance_table::io::commit::CommitHandler;
 
-use super::super::layer::Layered;
 use super::super::manifest::LocalCommit;
-use super::super::outcome::{OutcomeLayer, to_outcome};
-use super::super::request_stamp::{RequestStamp, StampLayer, stamped};
+use super::super::test_handler::pipeline;
+use super::super::{CommitContext, CommitLock, Policy, RequestStamp, to_outcome};
 use crate::error::{Code, Error};
 use crate::storage::fsync::to_disk;
 
@@ -43,19 +42,19 @@ async fn write(
 async fn it_is_told_as_unknown_and_neither_as_done_nor_as_failed() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
-    let handler = |sync| {
-        let local = Arc::new(LocalCommit::new(Some(sync)));
-        Arc::new(Layered(StampLayer(Arc::new(Layered(OutcomeLayer(local))))))
-    };
+    let handler = |sync| Arc::new(pipeline(None, LocalCommit::new(Some(sync))));
     write(&uri, WriteMode::Create, handler(to_disk))
         .await
         .unwrap();
     let append = || write(&uri, WriteMode::Append, handler(broken));
+    let lock = CommitLock::default();
     let stamp = RequestStamp::new("r", || 1);
+    let stamped = CommitContext::new(Policy::Append).stamped(vec![stamp]);
+    let followed = CommitContext::new(Policy::RowChange);
     let failures = [
         append().await.map(drop),
-        stamped(vec![stamp], append()).await.map(drop),
-        to_outcome(append()).await.map(drop),
+        lock.run(stamped, append()).await.map(drop),
+        lock.run(followed, to_outcome(append())).await.map(drop),
     ];
     for failure in failures {
         let error = Error::of_input(failure.unwrap_err());

@@ -23,9 +23,11 @@ use lance_linalg::distance::MetricType;
 use lance_table::feature_flags::MANAGED_BLOBS_META_KEY;
 use parking_lot::Mutex;
 
-use super::super::layer::Layered;
+use super::super::manifest::LocalCommit;
+use super::super::test_handler::pipeline;
 use super::super::written_files::appended;
-use super::{PendingFsync, SyncedCommit, after_fsync};
+use super::super::{CommitContext, CommitLock, Policy};
+use crate::storage::fsync::{PendingFsync, to_disk};
 
 static SYNCED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -107,10 +109,8 @@ fn a_scheme_is_the_same_in_any_letters() {
 async fn what_an_operation_writes_is_synced_with_its_directories() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().join("t.lance");
-    let handler = Arc::new(Layered(SyncedCommit {
-        sync: record,
-        ..SyncedCommit::new()
-    }));
+    let local = LocalCommit::new(Some(to_disk));
+    let handler = Arc::new(pipeline(Some(record), local));
     let params = |mode| WriteParams {
         mode,
         enable_stable_row_ids: true,
@@ -220,8 +220,10 @@ async fn what_an_operation_writes_is_synced_with_its_directories() {
         .collect();
     assert!(!new.is_empty() && new.iter().all(|file| named.contains(file)));
     let pending = PendingFsync::begin(base.clone(), appended(&rows, dataset.manifest()));
-    let committed = after_fsync(vec![pending], CommitBuilder::new(dataset).execute(rows));
-    committed.await.unwrap();
+    let context = CommitContext::new(Policy::Append).pending_fsync(vec![pending]);
+    let commit = CommitBuilder::new(dataset).execute(rows);
+    let lock = CommitLock::default();
+    lock.run(context, commit).await.unwrap();
     let synced = std::mem::take(&mut *SYNCED.lock());
     assert!(synced.is_empty(), "again: {synced:?}");
 
@@ -253,7 +255,10 @@ async fn rows_that_the_disk_does_not_take_are_in_no_version() {
     let base = place.path().join("t.lance");
     let params = |mode| WriteParams {
         mode,
-        commit_handler: Some(Arc::new(Layered(SyncedCommit::new()))),
+        commit_handler: Some(Arc::new(pipeline(
+            Some(to_disk),
+            LocalCommit::new(Some(to_disk)),
+        ))),
         ..WriteParams::default()
     };
     let create = params(WriteMode::Create);
@@ -275,7 +280,9 @@ async fn rows_that_the_disk_does_not_take_are_in_no_version() {
     }
     let pending = PendingFsync::begin(base.clone(), appended(&new, dataset.manifest()));
     let commit = CommitBuilder::new(Arc::new(dataset)).execute(new);
-    let error = after_fsync(vec![pending], commit).await.unwrap_err();
+    let context = CommitContext::new(Policy::Append).pending_fsync(vec![pending]);
+    let lock = CommitLock::default();
+    let error = lock.run(context, commit).await.unwrap_err();
     assert!(matches!(error, lance::Error::IO { .. }), "{error:?}");
     assert_eq!(Dataset::open(uri).await.unwrap().version_id(), 1);
 }

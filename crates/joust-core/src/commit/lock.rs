@@ -2,119 +2,111 @@
 //!
 //! Lance commits optimistically: a commit that finds a newer version rebases and tries again a little later.
 //! Appends are quick to build and follow one another without a pause, so an update or a compaction would
-//! always lose against them. Here a commit takes the lock before it begins. A change, whose commit ends longer
-//! work, takes the lock after its first lost commit and holds it until it is done.
+//! always lose against them. Here the [policy](super::policy::Lock) of a change says when it takes the lock: a short
+//! commit before it begins, and a change whose commit ends longer work after its first lost commit.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_trait::async_trait;
-use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 
-use super::layer::{Commit, CommitLayer};
+use super::context::CommitContext;
+use super::policy;
 
 /// The commits of one branch of a table, in this process.
 #[derive(Debug, Default)]
 pub(crate) struct CommitLock {
     lock: Arc<Lock<()>>,
-    /// Changes take the lock before their first commit too.
-    strict: Arc<AtomicBool>,
-}
-
-struct Change {
-    of: Arc<Lock<()>>,
-    strict: Arc<AtomicBool>,
-    /// Set after a lost commit: no other commit comes before the next attempt.
-    kept: Mutex<Option<OwnedMutexGuard<()>>>,
-}
-
-tokio::task_local! {
-    static CHANGE: Change;
+    /// All changes take the lock before their commit.
+    is_paused: Arc<AtomicBool>,
 }
 
 impl CommitLock {
-    /// Runs a commit exclusively.
-    pub async fn commit<C: Future>(&self, commit: C) -> C::Output {
-        // The commit at the end of a change, which may hold the lock.
-        if CHANGE
-            .try_with(|turn| Arc::ptr_eq(&turn.of, &self.lock))
-            .unwrap_or(false)
-        {
-            return commit.await;
-        }
-        let _turn = self.lock.lock().await;
-        commit.await
-    }
-
-    /// Runs work during which all commits wait, also the first one of a change.
-    pub async fn pause<W: Future>(&self, work: W) -> W::Output {
-        let _strict = Strict::new(&self.strict);
-        self.commit(work).await
-    }
-
-    /// Runs work that ends in a commit. After the commit has lost against another one, other commits wait until
-    /// the work has ended.
-    pub async fn change<W: Future>(&self, work: W) -> W::Output {
-        let turn = Change {
-            of: self.lock.clone(),
-            strict: self.strict.clone(),
-            kept: Mutex::default(),
+    /// Runs a change, which ends in a commit, in its context.
+    pub async fn run<W: Future>(&self, mut context: CommitContext, change: W) -> W::Output {
+        let lock = context.policy.terms().lock;
+        // A commit inside of another change of the branch uses the lock of that change.
+        let outer = CommitContext::current().lock.clone();
+        let outer = outer.filter(|held| Arc::ptr_eq(&held.of, &self.lock));
+        let own = match (&outer, lock) {
+            (Some(_), _) | (None, policy::Lock::Never) => None,
+            (None, _) => Some(Arc::new(HeldLock::new(self))),
         };
-        CHANGE.scope(turn, work).await
+        let _release = own.clone().map(Release);
+        if let (Some(own), policy::Lock::First) = (&own, lock) {
+            own.take().await;
+        }
+        context.lock = outer.or(own);
+        Arc::new(context).scope(change).await
+    }
+
+    /// Runs work during which all commits wait.
+    pub async fn pause<W: Future>(&self, work: W) -> W::Output {
+        let _pause = Pause::new(&self.is_paused);
+        let _lock = self.lock.lock().await;
+        work.await
     }
 }
 
 /// Resets the flag when the pause ends.
-struct Strict<'a>(&'a AtomicBool);
+struct Pause<'a>(&'a AtomicBool);
 
-impl<'a> Strict<'a> {
-    fn new(strict: &'a AtomicBool) -> Self {
-        strict.store(true, Ordering::Relaxed);
-        Self(strict)
+impl<'a> Pause<'a> {
+    fn new(is_paused: &'a AtomicBool) -> Self {
+        is_paused.store(true, Ordering::Relaxed);
+        Self(is_paused)
     }
 }
 
-impl Drop for Strict<'_> {
+impl Drop for Pause<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
-/// Takes the lock for a change whose commit has lost.
+/// The commit lock, as one change holds it.
 #[derive(Debug)]
-pub(super) struct LockLayer(pub Arc<dyn CommitHandler>);
+pub(super) struct HeldLock {
+    of: Arc<Lock<()>>,
+    is_paused: Arc<AtomicBool>,
+    /// Set from when the change has the lock until it ends.
+    guard: Mutex<Option<OwnedMutexGuard<()>>>,
+}
 
-#[async_trait]
-impl CommitLayer for LockLayer {
-    fn inner(&self) -> &dyn CommitHandler {
-        self.0.as_ref()
+impl HeldLock {
+    fn new(lock: &CommitLock) -> Self {
+        Self {
+            of: lock.lock.clone(),
+            is_paused: lock.is_paused.clone(),
+            guard: Mutex::default(),
+        }
     }
 
-    async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
-        if CHANGE
-            .try_with(|turn| turn.strict.load(Ordering::Relaxed))
-            .unwrap_or(false)
-        {
-            keep_lock().await;
+    /// Takes the lock, unless the change has it.
+    pub async fn take(&self) {
+        let is_taken = self.guard.lock().is_some();
+        if !is_taken {
+            let guard = self.of.clone().lock_owned().await;
+            *self.guard.lock() = Some(guard);
         }
-        let committed = commit.by(self.inner()).await;
-        if matches!(committed, Err(CommitError::CommitConflict)) {
-            keep_lock().await;
+    }
+
+    /// Takes the lock if commits pause.
+    pub async fn take_in_pause(&self) {
+        if self.is_paused.load(Ordering::Relaxed) {
+            self.take().await;
         }
-        committed
     }
 }
 
-/// Takes the lock until the enclosing [`CommitLock::change`] has ended.
-async fn keep_lock() {
-    if let Ok(Some(turns)) =
-        CHANGE.try_with(|turn| turn.kept.lock().is_none().then(|| turn.of.clone()))
-    {
-        let turn = turns.lock_owned().await;
-        let _ = CHANGE.try_with(|own| *own.kept.lock() = Some(turn));
+/// Releases the lock when the change ends. A commit that continues without its change does not need the lock.
+struct Release(Arc<HeldLock>);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        *self.0.guard.lock() = None;
     }
 }
 

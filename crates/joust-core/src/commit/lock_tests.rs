@@ -1,15 +1,20 @@
 //! A change that has lost against another commit is the next one.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use async_trait::async_trait;
 use lance::Dataset;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
-use lance_table::io::commit::ConditionalPutCommitHandler;
+use lance_table::io::commit::{
+    CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
+};
 use tokio::task::JoinHandle;
 
-use super::super::layer::Layered;
+use super::super::arguments::Commit;
+use super::super::policy::Policy;
+use super::super::test_handler::{Faked, Step, pipeline};
 use super::*;
 
 /// Commits of somebody who is always faster: the first try meets a version that is there, and during the
@@ -23,11 +28,7 @@ struct Rivalled {
 }
 
 #[async_trait]
-impl CommitLayer for Rivalled {
-    fn inner(&self) -> &dyn CommitHandler {
-        &ConditionalPutCommitHandler
-    }
-
+impl Step for Rivalled {
     async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
         let uri = self.uri.clone();
         match self.tries.fetch_add(1, Ordering::Relaxed) {
@@ -38,15 +39,25 @@ impl CommitLayer for Rivalled {
                 let lock = self.lock.clone();
                 *self.rival.lock() = Some(tokio::spawn(async move {
                     let rival = append(&uri, WriteMode::Append, plain());
-                    lock.commit(rival).await.version_id()
+                    lock.run(short(), rival).await.version_id()
                 }));
                 // Time enough for it to be first, if it may.
                 tokio::time::sleep(Duration::from_millis(300)).await;
             }
             _ => {}
         }
-        commit.by(self.inner()).await
+        commit.by(&ConditionalPutCommitHandler).await
     }
+}
+
+/// The context of a short commit.
+fn short() -> CommitContext {
+    CommitContext::new(Policy::Append)
+}
+
+/// The context of a change whose commit ends longer work.
+fn long() -> CommitContext {
+    CommitContext::new(Policy::IndexBuild)
 }
 
 fn plain() -> Arc<dyn CommitHandler> {
@@ -72,14 +83,15 @@ async fn a_change_that_has_lost_is_the_next_to_commit() {
     let uri = format!("{}/t.lance", place.path().display());
     append(&uri, WriteMode::Create, plain()).await;
     let (lock, rival) = (Arc::new(CommitLock::default()), Arc::default());
-    let handler = Layered(LockLayer(Arc::new(Layered(Rivalled {
+    let rivalled = Faked(Arc::new(Rivalled {
         uri: uri.clone(),
         lock: lock.clone(),
         tries: AtomicU32::new(0),
         rival: Arc::clone(&rival),
-    }))));
+    }));
+    let handler = pipeline(None, rivalled);
     let change = append(&uri, WriteMode::Append, Arc::new(handler));
-    assert_eq!(lock.change(change).await.version_id(), 3);
+    assert_eq!(lock.run(long(), change).await.version_id(), 3);
     let rival = rival.lock().take().unwrap();
     assert_eq!(rival.await.unwrap(), 4);
 }
@@ -88,11 +100,12 @@ async fn a_change_that_has_lost_is_the_next_to_commit() {
 async fn a_commit_that_ends_a_change_does_not_wait_for_it() {
     let lock = CommitLock::default();
     let kept = lock.lock.clone().lock_owned().await;
-    let ended = lock.change(async {
-        CHANGE.with(|turn| *turn.kept.lock() = Some(kept));
-        lock.commit(async { 7 }).await
+    let ended = lock.run(long(), async {
+        let context = CommitContext::current();
+        *context.lock.as_ref().unwrap().guard.lock() = Some(kept);
+        lock.run(short(), async { 7 }).await
     });
     assert_eq!(ended.await, 7);
     // What the change kept is given back.
-    assert_eq!(lock.commit(async { 8 }).await, 8);
+    assert_eq!(lock.run(short(), async { 8 }).await, 8);
 }

@@ -1,70 +1,141 @@
 //! The commit pipeline: what happens between Lance's request to commit a version and the manifest.
 //!
-//! [`handler`] puts the layers together and shows their order. Each layer is a [`CommitLayer`](layer::CommitLayer)
-//! in a file of its own.
+//! [`Handler::run`] has all steps, in their order. Each step is in a file of its own. An operation runs a change that
+//! ends in a commit with [`CommitLock::run`]: the [`CommitContext`] says what the steps have to know about the change,
+//! and its [`Policy`] what they do. [`Attempts`] has the retries of changes that lose against other commits.
 
+mod arguments;
 mod branch_incarnation;
+mod context;
 mod fsync;
 mod fsync_failure;
-mod layer;
 mod lock;
 mod manifest;
 mod on_branch;
 mod outcome;
-
+mod policy;
 mod request_stamp;
+mod retry;
 mod schema_check;
+#[cfg(test)]
+mod test_handler;
 mod written_files;
 
-use std::future::Future;
 use std::sync::Arc;
 
-use lance_table::format::Manifest;
-use lance_table::io::commit::{CommitHandler, ConditionalPutCommitHandler};
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::stream::BoxStream;
+use lance_io::object_store::ObjectStore;
+use lance_table::format::{IndexMetadata, Manifest, Transaction as StoredTransaction};
+use lance_table::io::commit::{
+    CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
+    ManifestNamingScheme, ManifestWriter,
+};
 use lance_table::transaction::Transaction;
 use object_store::path::Path;
 
-use crate::storage::fsync::PendingFsync;
+use crate::storage::fsync::{PendingFsync, SyncFn, to_disk};
 use crate::storage::{Durability, path_on_disk, scheme};
+use arguments::Commit;
 
 pub(crate) use branch_incarnation::{Branches, Reference};
-use layer::Layered;
+pub(crate) use context::CommitContext;
 pub(crate) use lock::CommitLock;
-use on_branch::BranchCheck;
 pub(crate) use on_branch::OnBranch;
 pub(crate) use outcome::{CommitOutcome, LastCommit, to_outcome};
-pub(crate) use request_stamp::{RequestStamp, find, stamped, versions_gone};
-pub(crate) use schema_check::{columns_changed, written_for};
+pub(crate) use policy::{Policy, Stamps};
+pub(crate) use request_stamp::{RequestStamp, find, versions_gone};
+pub(crate) use retry::{Attempts, always_lost, is_conflict};
+pub(crate) use schema_check::columns_changed;
 
-/// How versions of a table at `location`, or of a branch of it, are committed; `None`: Lance's own handler.
-///
-/// From the outside in: compare the schemas, take the commit lock where a change has lost before, stamp the
-/// transaction with the request, find out the outcome, check that the branch exists, sync the files that the
-/// version names, write the manifest.
+/// Commits the versions of a table, or of a branch of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Handler {
+    /// The branch on which the dataset was opened.
+    branch: Option<Arc<OnBranch>>,
+    /// Syncs files before the manifest; `None` if the store or the configuration needs no fsync.
+    sync: Option<SyncFn>,
+    /// Writes the manifest.
+    manifest: Arc<dyn CommitHandler>,
+}
+
+impl Handler {
+    /// All steps of a commit, in order.
+    async fn run(&self, mut commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
+        let context = CommitContext::current();
+
+        // 1. Schema check: refuse rows that were written for other columns.
+        schema_check::check(&context.written_for, &commit.manifest.schema)?;
+
+        // 2. Commit lock: while commits pause, a change waits before its first commit too.
+        if let Some(lock) = &context.lock {
+            lock.take_in_pause().await;
+        }
+
+        // 3. Request stamp: name the idempotent requests in the transaction.
+        let stamped = request_stamp::stamp(&mut commit, &context.stamps)?;
+        let attempted = outcome::Attempted::of(&commit);
+
+        // 4. Commit outcome: if the change may stop waiting, the steps 5 to 7 run in a task that continues without it.
+        // The task keeps the branch until its end. Nothing in it waits for the commit lock, so the deletion of a
+        // branch, which waits for its commits, does not wait for the lock either.
+        let written =
+            outcome::run_to_its_end(self, &context, commit, |handler, context, commit| {
+                async move {
+                    // 5. Branch check: refuse a commit on a deleted branch; a deletion waits for the end of the commit.
+                    let _branch = match &handler.branch {
+                        Some(branch) => {
+                            Some(branch.begin_commit().await.map_err(on_branch::refused)?)
+                        }
+                        None => None,
+                    };
+
+                    // 6. Fsync: the files that the version names are on the disk before the manifest.
+                    if let Some(sync) = handler.sync {
+                        fsync::sync_files(sync, context, &commit).await?;
+                    }
+
+                    // 7. Manifest: write it, if no other commit has this version.
+                    commit.by(handler.manifest.as_ref()).await
+                }
+                .boxed()
+            })
+            .await;
+
+        // 8. Commit outcome: a store may fail after it has written. Lance would not recognize the stamped transaction.
+        let outcome = match (written, &stamped) {
+            (Err(failure), Some(transaction)) => attempted.confirm(transaction, failure).await,
+            (written, _) => written,
+        };
+
+        // 9. Commit lock: after a lost commit, no other commit comes before the next attempt.
+        if let (Err(CommitError::CommitConflict), Some(lock)) = (&outcome, &context.lock) {
+            lock.take().await;
+        }
+        outcome
+    }
+}
+
+/// The handler of the commits of a table at `location`, or of a branch of it; `None`: Lance's default.
 pub(crate) fn handler(
     durability: Durability,
     location: &str,
     branch: Option<Arc<OnBranch>>,
 ) -> Option<Arc<dyn CommitHandler>> {
-    let inner: Arc<dyn CommitHandler> = match scheme(location).as_ref() {
+    let sync = durability.syncs(location).then_some(to_disk as SyncFn);
+    let manifest: Arc<dyn CommitHandler> = match scheme(location).as_ref() {
         // Windows commits by rename and cannot sync directories: Lance's own handler does that.
         "file" if !cfg!(unix) => return None,
-        "file" if durability.syncs(location) => Arc::new(Layered(fsync::SyncedCommit::new())),
-        "file" => Arc::new(manifest::LocalCommit::new(None)),
+        "file" => Arc::new(manifest::LocalCommit::new(sync)),
         "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
         _ => return None,
     };
-    // Nothing in here waits for the commit lock, so the deletion of a branch does not wait for it either.
-    let checked = match branch {
-        Some(branch) => Arc::new(Layered(BranchCheck { branch, inner })),
-        None => inner,
-    };
-    // Outside of the branch check: the branch exists for as long as the commit runs. Inside of the stamp: it
-    // has to know the transaction as it is written.
-    let finished = Arc::new(Layered(outcome::OutcomeLayer(checked)));
-    let stamped = Arc::new(Layered(request_stamp::StampLayer(finished)));
-    let locked = Arc::new(Layered(lock::LockLayer(stamped)));
-    Some(Arc::new(Layered(schema_check::SchemaCheck(locked))))
+    Some(Arc::new(Handler {
+        branch,
+        sync,
+        manifest,
+    }))
 }
 
 /// Starts the fsync of the files of new rows, so that the commit does not have to. `base`: where the table, or
@@ -73,10 +144,45 @@ pub(crate) fn start_fsync(base: &Path, rows: &Transaction, version: &Manifest) -
     PendingFsync::begin(path_on_disk(base), written_files::appended(rows, version))
 }
 
-/// Commits rows after the [fsync](start_fsync) of all their files, where that is needed.
-pub(crate) fn after_fsync<W: Future>(
-    pending: Vec<PendingFsync>,
-    commit: W,
-) -> impl Future<Output = W::Output> {
-    fsync::after_fsync(pending, commit)
+#[async_trait]
+impl CommitHandler for Handler {
+    fn is_version_not_found_definitive(&self) -> bool {
+        self.manifest.is_version_not_found_definitive()
+    }
+
+    fn propagate_commit_error_after_success(&self) -> bool {
+        self.manifest.propagate_commit_error_after_success()
+    }
+
+    fn list_manifest_locations_since<'a>(
+        &self,
+        base_path: &Path,
+        object_store: &'a ObjectStore,
+        since_version: u64,
+    ) -> BoxStream<'a, lance::Result<ManifestLocation>> {
+        self.manifest
+            .list_manifest_locations_since(base_path, object_store, since_version)
+    }
+
+    async fn commit(
+        &self,
+        manifest: &mut Manifest,
+        indices: Option<Vec<IndexMetadata>>,
+        base_path: &Path,
+        object_store: &ObjectStore,
+        manifest_writer: ManifestWriter,
+        naming_scheme: ManifestNamingScheme,
+        transaction: Option<StoredTransaction>,
+    ) -> Result<ManifestLocation, CommitError> {
+        let commit = Commit {
+            manifest,
+            indices,
+            base_path,
+            object_store,
+            manifest_writer,
+            naming_scheme,
+            transaction,
+        };
+        self.run(commit).await
+    }
 }

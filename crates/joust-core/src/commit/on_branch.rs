@@ -1,4 +1,4 @@
-//! The commit layer that refuses commits on a deleted branch.
+//! The check that refuses commits on a deleted branch.
 //!
 //! Lance checks versions only. Its commit would recreate a branch that was deleted meanwhile, or write into a
 //! later branch of the same name. Here a commit belongs to the [incarnation](super::branch_incarnation) in
@@ -8,11 +8,10 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
+use lance_table::io::commit::CommitError;
+use tokio::sync::RwLockReadGuard;
 
 use super::branch_incarnation::{BranchIncarnation, Branches, Reference};
-use super::layer::{Commit, CommitLayer};
 use crate::error::{Error, Result};
 use crate::names::unknown_branch;
 
@@ -62,34 +61,23 @@ impl OnBranch {
 
     /// Runs a commit; the branch is not deleted meanwhile. Code 22 when it is deleted already.
     pub async fn commit<C: Future>(&self, commit: C) -> Result<C::Output> {
-        let _shared = self.incarnation.among_commits().await;
+        let _branch = self.begin_commit().await?;
+        Ok(commit.await)
+    }
+
+    /// Begins a commit, which lasts as long as the guard; the branch is not deleted meanwhile. Code 22 when it is
+    /// deleted already.
+    pub async fn begin_commit(&self) -> Result<RwLockReadGuard<'_, ()>> {
+        let shared = self.incarnation.among_commits().await;
         match self.incarnation.still_exists(&self.reference).await? {
-            true => Ok(commit.await),
+            true => Ok(shared),
             false => Err(unknown_branch(&self.name)),
         }
     }
 }
 
-/// Refuses commits once the branch is deleted.
-#[derive(Debug)]
-pub(super) struct BranchCheck {
-    pub branch: Arc<OnBranch>,
-    pub inner: Arc<dyn CommitHandler>,
-}
-
-#[async_trait]
-impl CommitLayer for BranchCheck {
-    fn inner(&self) -> &dyn CommitHandler {
-        self.inner.as_ref()
-    }
-
-    async fn run(&self, commit: Commit<'_>) -> std::result::Result<ManifestLocation, CommitError> {
-        let commit = commit.by(self.inner());
-        self.branch.commit(commit).await.map_err(refused)?
-    }
-}
-
-fn refused(error: Error) -> CommitError {
+/// The error of a commit on a deleted branch.
+pub(super) fn refused(error: Error) -> CommitError {
     let error: Box<dyn std::error::Error + Send + Sync> = Box::new(error);
     CommitError::OtherError(error.into())
 }

@@ -8,18 +8,28 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
-use async_trait::async_trait;
+use futures::future::BoxFuture;
 use lance_io::object_store::ObjectStore;
+use lance_io::utils::read_message;
 use lance_table::format::{Manifest, Transaction, pb};
-use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
+use lance_table::io::commit::{CommitError, ManifestLocation};
+use lance_table::io::manifest::read_manifest;
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::layer::{Commit, CommitLayer};
-use super::request_stamp::outcome;
+use super::Handler;
+use super::arguments::Commit;
+use super::context::CommitContext;
+use super::fsync_failure::is_fsync_failure;
+
+/// How often a failed commit's version is read before its outcome counts as unknown.
+const ATTEMPTS: u32 = 3;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 
 /// A change that took effect.
 #[derive(Debug)]
@@ -40,22 +50,17 @@ struct Tried {
     transaction_file: Option<String>,
 }
 
-tokio::task_local! {
-    static LAST: Arc<Mutex<Option<Tried>>>;
-}
-
-/// Runs a change. Fails only if the change certainly took no effect, or with an error that says that the outcome
-/// is unknown.
+/// Runs a change in the [context](CommitContext) of a policy that follows its commits. Fails only if the change
+/// certainly took no effect, or with an error that says that the outcome is unknown.
 pub(crate) async fn to_outcome<T>(
     change: impl Future<Output = lance::Result<T>>,
 ) -> lance::Result<CommitOutcome<T>> {
-    let last = Arc::<Mutex<Option<Tried>>>::default();
-    let failure = match LAST.scope(last.clone(), change).await {
-        Ok(told) => return Ok(CommitOutcome::Reported(told)),
+    let failure = match change.await {
+        Ok(reported) => return Ok(CommitOutcome::Reported(reported)),
         Err(failure) => failure,
     };
-    let tried = last.lock().take();
-    match tried {
+    let context = CommitContext::current();
+    match context.last.as_ref().and_then(LastCommit::take) {
         Some(tried) => Ok(CommitOutcome::Confirmed(tried.version_made(failure).await?)),
         None => Err(failure),
     }
@@ -66,16 +71,16 @@ pub(crate) async fn to_outcome<T>(
 pub(crate) struct LastCommit(Arc<Mutex<Option<Tried>>>);
 
 impl LastCommit {
-    /// Runs a change and remembers the last commit that it attempts.
-    pub(crate) async fn run<T>(&self, change: impl Future<Output = T>) -> T {
-        LAST.scope(self.0.clone(), change).await
+    fn take(&self) -> Option<Tried> {
+        self.0.lock().take()
     }
 
     /// Whether the change took effect, or may have, although it failed or its future was dropped. Waits for the end
     /// of a commit under way.
     pub(crate) async fn may_have_committed(&self) -> bool {
-        let tried = self.0.lock().take();
-        let Some(tried) = tried else { return false };
+        let Some(tried) = self.take() else {
+            return false;
+        };
         let failure = lance::Error::internal("the change did not wait for its commit");
         match tried.version_made(failure).await {
             Ok(_) => true,
@@ -99,74 +104,166 @@ impl Tried {
             }
         };
         let (path, failure) = (self.path.clone(), CommitError::OtherError(failure));
-        outcome(&self.store, path, self.version, is_own, failure).await?;
+        confirm(&self.store, path, self.version, is_own, failure).await?;
         Ok(self.version)
     }
 }
 
-/// Lets a commit continue when its change no longer waits for it.
-#[derive(Debug)]
-pub(super) struct OutcomeLayer(pub Arc<dyn CommitHandler>);
+/// Writes the version of a commit.
+pub(super) type Write = for<'a> fn(
+    &'a Handler,
+    &'a CommitContext,
+    Commit<'a>,
+) -> BoxFuture<'a, Result<ManifestLocation, CommitError>>;
 
-#[async_trait]
-impl CommitLayer for OutcomeLayer {
-    fn inner(&self) -> &dyn CommitHandler {
-        self.0.as_ref()
+/// Runs the steps that write a version. If the policy of the change follows its commits, they run in a task that
+/// continues when the change no longer waits for it.
+pub(super) async fn run_to_its_end(
+    handler: &Handler,
+    context: &Arc<CommitContext>,
+    commit: Commit<'_>,
+    write: Write,
+) -> Result<ManifestLocation, CommitError> {
+    let Some(last) = &context.last else {
+        return write(handler, context, commit).await;
+    };
+    let path = commit.path();
+    let Commit {
+        manifest,
+        indices,
+        base_path,
+        object_store,
+        manifest_writer,
+        naming_scheme,
+        transaction,
+    } = commit;
+    let (tell, told) = oneshot::channel();
+    let under_way = tokio::spawn({
+        let (handler, context) = (handler.clone(), context.clone());
+        let (base, store) = (base_path.clone(), object_store.clone());
+        let (mut manifest, transaction) = (manifest.clone(), transaction.clone());
+        async move {
+            let commit = Commit {
+                manifest: &mut manifest,
+                indices,
+                base_path: &base,
+                object_store: &store,
+                manifest_writer,
+                naming_scheme,
+                transaction,
+            };
+            let committed = write(&handler, &context, commit).await;
+            // If the change no longer waits, it reads the outcome.
+            let _ = tell.send((manifest, committed));
+        }
+    });
+    *last.0.lock() = Some(Tried {
+        under_way,
+        store: object_store.clone(),
+        path,
+        version: manifest.version,
+        transaction,
+        transaction_file: manifest.transaction_file.clone(),
+    });
+    match told.await {
+        Ok((written, committed)) => {
+            *manifest = written;
+            committed
+        }
+        Err(gone) => Err(CommitError::OtherError(lance::Error::external(Box::new(
+            gone,
+        )))),
     }
+}
 
-    async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
-        let Ok(last) = LAST.try_with(Arc::clone) else {
-            return commit.by(self.inner()).await;
-        };
-        let Commit {
-            manifest,
-            indices,
-            base_path,
-            object_store,
-            manifest_writer,
-            naming_scheme,
-            transaction,
-        } = commit;
-        let version = manifest.version;
-        let path = naming_scheme.manifest_path(base_path, version);
-        let (tell, told) = oneshot::channel();
-        let under_way = tokio::spawn({
-            let handler = self.0.clone();
-            let (base, store) = (base_path.clone(), object_store.clone());
-            let (mut manifest, transaction) = (manifest.clone(), transaction.clone());
-            async move {
-                let commit = Commit {
-                    manifest: &mut manifest,
-                    indices,
-                    base_path: &base,
-                    object_store: &store,
-                    manifest_writer,
-                    naming_scheme,
-                    transaction,
-                };
-                let committed = commit.by(handler.as_ref()).await;
-                // If the change no longer waits, it reads the outcome.
-                let _ = tell.send((manifest, committed));
-            }
-        });
-        *last.lock() = Some(Tried {
-            under_way,
-            store: object_store.clone(),
-            path,
-            version,
-            transaction,
-            transaction_file: manifest.transaction_file.clone(),
-        });
-        match told.await {
-            Ok((written, committed)) => {
-                *manifest = written;
-                committed
-            }
-            Err(gone) => Err(CommitError::OtherError(lance::Error::external(Box::new(
-                gone,
-            )))),
+/// Whether a commit that failed after it was stamped took effect.
+pub(super) struct Attempted<'a> {
+    store: &'a ObjectStore,
+    path: Path,
+    version: u64,
+}
+
+impl<'a> Attempted<'a> {
+    pub fn of(commit: &Commit<'a>) -> Self {
+        Self {
+            store: commit.object_store,
+            path: commit.path(),
+            version: commit.manifest.version,
         }
     }
+
+    /// The version of the commit if it exists with this transaction; else the failure.
+    pub async fn confirm(
+        self,
+        transaction: &Transaction,
+        failure: CommitError,
+    ) -> Result<ManifestLocation, CommitError> {
+        let is_own =
+            |_: &Manifest, found: Option<&pb::Transaction>| found == Some(&transaction.inner);
+        confirm(self.store, self.path, self.version, is_own, failure).await
+    }
+}
+
+/// Whether a commit that seems to have failed took effect: a store may fail after it has written. Lance checks
+/// that too, but does not recognize its transaction with the stamps on it, so it would commit a second time.
+/// `is_own`: whether a manifest, with its transaction, belongs to the commit.
+pub(super) async fn confirm(
+    store: &ObjectStore,
+    path: Path,
+    version: u64,
+    is_own: impl Fn(&Manifest, Option<&pb::Transaction>) -> bool,
+    error: CommitError,
+) -> Result<ManifestLocation, CommitError> {
+    if is_fsync_failure(&error) {
+        return Err(error);
+    }
+    let mut failure = None;
+    for _ in 0..ATTEMPTS {
+        match location(store, &path, version).await {
+            Ok(None) => return Err(error),
+            Ok(Some(location)) => match transaction_of(store, &location).await {
+                Ok((manifest, found)) if is_own(&manifest, found.as_ref()) => return Ok(location),
+                Ok(_) => return Err(error),
+                Err(cause) => failure = Some(cause),
+            },
+            Err(cause) => failure = Some(cause),
+        }
+        tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+    }
+    let Some(cause) = failure else {
+        return Err(error);
+    };
+    let unknown = lance::Error::commit_status_unknown_source(version, Box::new(cause));
+    Err(CommitError::OtherError(unknown))
+}
+
+async fn location(
+    store: &ObjectStore,
+    path: &Path,
+    version: u64,
+) -> lance::Result<Option<ManifestLocation>> {
+    match store.inner.head(path).await {
+        Ok(found) => Ok(Some(ManifestLocation {
+            version,
+            ..found.try_into()?
+        })),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A version's manifest and transaction, read without caches: Lance caches transactions without their stamps.
+pub(super) async fn transaction_of(
+    store: &ObjectStore,
+    location: &ManifestLocation,
+) -> lance::Result<(Manifest, Option<pb::Transaction>)> {
+    let manifest = read_manifest(store, &location.path, location.size).await?;
+    let Some(position) = manifest.transaction_section else {
+        return Ok((manifest, None));
+    };
+    let reader = store.open(&location.path).await?;
+    let transaction = read_message(reader.as_ref(), position).await?;
+    Ok((manifest, Some(transaction)))
 }
 
 #[cfg(test)]

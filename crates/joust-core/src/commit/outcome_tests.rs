@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use async_trait::async_trait;
 use lance::Dataset;
 use lance::dataset::{InsertBuilder, UpdateBuilder, WriteParams};
 use lance_table::io::commit::ConditionalPutCommitHandler;
 
-use super::super::layer::Layered;
+use super::super::test_handler::{Faked, Step, pipeline};
+use super::super::{CommitLock, Policy};
 use super::*;
 
 /// Time for an update to be tried, and again.
@@ -24,11 +26,7 @@ struct Slow {
 }
 
 #[async_trait]
-impl CommitLayer for Slow {
-    fn inner(&self) -> &dyn CommitHandler {
-        &ConditionalPutCommitHandler
-    }
-
+impl Step for Slow {
     async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
         match self.tries.fetch_add(1, Ordering::Relaxed) {
             0 => rival(&self.uri).await,
@@ -40,7 +38,7 @@ impl CommitLayer for Slow {
             }
             _ => {}
         }
-        commit.by(self.inner()).await
+        commit.by(&ConditionalPutCommitHandler).await
     }
 }
 
@@ -65,13 +63,13 @@ async fn given_up(
     loses: bool,
 ) -> (lance::Result<CommitOutcome<u64>>, Dataset) {
     let uri = format!("{}/t.lance", place.path().display());
-    let slow = Arc::new(Layered(Slow {
+    let slow = Arc::new(Slow {
         uri: uri.clone(),
         tries: AtomicU32::new(1_000),
         loses,
-    }));
+    });
     let params = WriteParams {
-        commit_handler: Some(Arc::new(Layered(OutcomeLayer(slow.clone())))),
+        commit_handler: Some(Arc::new(pipeline(None, Faked(slow.clone())))),
         enable_v2_manifest_paths: true,
         ..WriteParams::default()
     };
@@ -79,8 +77,10 @@ async fn given_up(
     let row = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
     let builder = InsertBuilder::new(uri.as_str()).with_params(&params);
     let dataset = builder.execute(vec![row]).await.unwrap();
-    slow.0.tries.store(0, Ordering::Relaxed);
-    let ended = to_outcome(update(dataset, "7")).await;
+    slow.tries.store(0, Ordering::Relaxed);
+    let change = to_outcome(update(dataset, "7"));
+    let context = CommitContext::new(Policy::RowChange);
+    let ended = CommitLock::default().run(context, change).await;
     (ended, Dataset::open(&uri).await.unwrap())
 }
 

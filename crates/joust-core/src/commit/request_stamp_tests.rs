@@ -6,7 +6,11 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use lance::Dataset;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 
-use super::super::layer::Layered;
+use async_trait::async_trait;
+use lance_table::io::commit::ManifestLocation;
+
+use super::super::test_handler::{Faked, Step, pipeline};
+use super::super::{CommitContext, CommitLock, Handler, Policy};
 use super::*;
 
 /// Commits, and then says that it has not.
@@ -16,18 +20,19 @@ struct FailsAfterwards {
 }
 
 #[async_trait]
-impl CommitLayer for FailsAfterwards {
-    fn inner(&self) -> &dyn CommitHandler {
-        &ConditionalPutCommitHandler
-    }
-
+impl Step for FailsAfterwards {
     async fn run(&self, commit: Commit<'_>) -> std::result::Result<ManifestLocation, CommitError> {
-        commit.by(self.inner()).await?;
+        commit.by(&ConditionalPutCommitHandler).await?;
         Err(match self.as_conflict {
             true => CommitError::CommitConflict,
             false => CommitError::OtherError(lance::Error::io("the connection was reset")),
         })
     }
+}
+
+/// A pipeline whose last step is Lance's.
+fn stamping() -> Arc<Handler> {
+    Arc::new(pipeline(None, ConditionalPutCommitHandler))
 }
 
 fn one_row() -> RecordBatch {
@@ -44,9 +49,10 @@ async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> 
     };
     let stamp = RequestStamp::new("r", || 1);
     let builder = InsertBuilder::new(uri).with_params(&params);
-    stamped(vec![stamp], builder.execute(vec![one_row()]))
-        .await
-        .unwrap()
+    let context = CommitContext::new(Policy::Append).stamped(vec![stamp]);
+    let lock = CommitLock::default();
+    let insert = builder.execute(vec![one_row()]);
+    lock.run(context, insert).await.unwrap()
 }
 
 #[tokio::test]
@@ -54,11 +60,9 @@ async fn a_commit_that_seemed_to_fail_is_known_again() {
     for as_conflict in [false, true] {
         let place = tempfile::tempdir().unwrap();
         let uri = format!("{}/t.lance", place.path().display());
-        let whole = Arc::new(Layered(StampLayer(Arc::new(ConditionalPutCommitHandler))));
-        append(&uri, WriteMode::Create, whole).await;
-        let failing = Arc::new(Layered(StampLayer(Arc::new(Layered(FailsAfterwards {
-            as_conflict,
-        })))));
+        append(&uri, WriteMode::Create, stamping()).await;
+        let failing = Faked(Arc::new(FailsAfterwards { as_conflict }));
+        let failing = Arc::new(pipeline(None, failing));
         let after = append(&uri, WriteMode::Append, failing).await;
         assert_eq!(after.version_id(), 2, "conflict: {as_conflict}");
         assert_eq!(after.count_rows(None).await.unwrap(), 2);
@@ -71,9 +75,8 @@ async fn a_commit_that_seemed_to_fail_is_known_again() {
 async fn a_mark_is_found_in_the_version_that_has_it_and_not_before_its_time() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
-    let handler = || Arc::new(Layered(StampLayer(Arc::new(ConditionalPutCommitHandler))));
-    append(&uri, WriteMode::Create, handler()).await;
-    let mut dataset = append(&uri, WriteMode::Append, handler()).await;
+    append(&uri, WriteMode::Create, stamping()).await;
+    let mut dataset = append(&uri, WriteMode::Append, stamping()).await;
     // A commit that nobody asked to know again.
     dataset.delete("n > 1").await.unwrap();
     let (store, base) = ObjectStore::from_uri(&uri).await.unwrap();
@@ -95,9 +98,8 @@ async fn a_mark_is_found_in_the_version_that_has_it_and_not_before_its_time() {
 async fn a_list_that_ends_at_a_branchs_first_version_is_complete() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
-    let handler = || Arc::new(Layered(StampLayer(Arc::new(ConditionalPutCommitHandler))));
-    append(&uri, WriteMode::Create, handler()).await;
-    let mut table = append(&uri, WriteMode::Append, handler()).await;
+    append(&uri, WriteMode::Create, stamping()).await;
+    let mut table = append(&uri, WriteMode::Append, stamping()).await;
     let mut branch = table.create_branch("b", 2, None).await.unwrap();
     let (store, base) = ObjectStore::from_uri(&format!("{uri}/tree/b"))
         .await

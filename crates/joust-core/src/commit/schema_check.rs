@@ -1,34 +1,18 @@
-//! The commit layer that refuses rows which were written for an older schema.
+//! The check that refuses rows which were written for an older schema.
 //!
 //! A data file refers to columns by field id. When the last column is dropped, the next column that is added
 //! gets its id and would show its values; a column whose type changed has another id, and shows nulls for rows
 //! that were written before. Lance refuses such rows when the schema change wrote values, but not when it
-//! changed the schema alone. This layer compares each commit with the versions that its rows were written for.
-//! It does so inside the commit, where the version that the commit follows is known.
+//! changed the schema alone. joust compares each commit with the versions that its rows were written for,
+//! inside the commit, where the version that the commit follows is known.
 
 use std::error::Error;
 use std::fmt::{Display, Formatter};
-use std::future::Future;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use lance::Dataset;
 use lance_core::datatypes::{Field, Schema};
-use lance_table::io::commit::{CommitError, CommitHandler, ManifestLocation};
-
-use super::layer::{Commit, CommitLayer};
-
-tokio::task_local! {
-    static WRITTEN_FOR: Vec<Arc<Dataset>>;
-}
-
-/// Runs work whose commits add rows that were written for these versions.
-pub(crate) fn written_for<W: Future>(
-    versions: Vec<Arc<Dataset>>,
-    work: W,
-) -> impl Future<Output = W::Output> {
-    WRITTEN_FOR.scope(versions, work)
-}
+use lance_table::io::commit::CommitError;
 
 /// Whether a commit failed because its rows were written for other columns. Nothing was committed.
 pub(crate) fn columns_changed(error: &lance::Error) -> bool {
@@ -46,28 +30,14 @@ impl Display for ColumnsChanged {
 
 impl Error for ColumnsChanged {}
 
-/// Refuses commits of rows that do not fit the schema.
-#[derive(Debug)]
-pub(super) struct SchemaCheck(pub Arc<dyn CommitHandler>);
-
-#[async_trait]
-impl CommitLayer for SchemaCheck {
-    fn inner(&self) -> &dyn CommitHandler {
-        self.0.as_ref()
+/// Refuses rows that were written for versions whose columns are others than `now`.
+pub(super) fn check(written_for: &[Arc<Dataset>], now: &Schema) -> Result<(), CommitError> {
+    let mut versions = written_for.iter();
+    if versions.all(|version| fit(version.schema(), now)) {
+        return Ok(());
     }
-
-    async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
-        let now = &commit.manifest.schema;
-        let fits = WRITTEN_FOR.try_with(|versions| {
-            let mut versions = versions.iter();
-            versions.all(|version| fit(version.schema(), now))
-        });
-        if let Ok(false) = fits {
-            let changed: Box<dyn Error + Send + Sync> = Box::new(ColumnsChanged);
-            return Err(CommitError::OtherError(changed.into()));
-        }
-        commit.by(self.inner()).await
-    }
+    let changed: Box<dyn Error + Send + Sync> = Box::new(ColumnsChanged);
+    Err(CommitError::OtherError(changed.into()))
 }
 
 /// Whether rows of one schema fit another one: columns may have been added or dropped.

@@ -15,6 +15,7 @@ use super::kind::Kind;
 use super::params::build_params;
 use super::progress::Reporter;
 use super::spec::{Resolved, Spec};
+use crate::commit::{Policy, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::text;
@@ -36,9 +37,10 @@ impl Table {
         let spec = Spec::decode(spec)?;
         let dataset = self.newest().await?;
         let target = prepare(&dataset, &spec).await?;
-        match target.kind {
-            Kind::Text => drop(text::check(&spec.text)?),
-            _ => drop(build_params(&spec, &target)?),
+        if target.kind == Kind::Text {
+            text::check(&spec.text)?;
+        } else {
+            build_params(&spec, &target)?;
         }
         check_rows(&dataset, &spec, &target).await?;
         Ok(Planned {
@@ -49,12 +51,12 @@ impl Table {
     }
 
     /// Builds an index and commits it. Dropping the future cancels the build. If that happens during the commit, the
-    /// index may exist nevertheless, which a later [attempt](Self::once) detects.
+    /// index may exist nevertheless, which a later [attempt](Self::for_request) detects.
     pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
         match self.earlier().await {
             Ok(None) => {}
             // The outcome of an earlier attempt can no longer be determined: the name shows whether the index exists.
-            Err(error) if error.code() == Code::ConcurrentModification => {}
+            Err(error) if is_conflict(&error) => {}
             found => return found.map(drop),
         }
         let spec = Spec::decode(spec)?;
@@ -75,7 +77,7 @@ impl Table {
                 column: &text::TextColumn::find(&newest, &target.column)?,
             };
             let build = text::build(self, what, &analysis, &on_progress);
-            return self.as_attempt(|| 0, build).await;
+            return build.await;
         }
         let (index_type, params) = build_params(&spec, &target)?;
         check_rows(&newest, &spec, &target).await?;
@@ -87,10 +89,10 @@ impl Table {
             .replace(spec.replaces())
             .progress(Arc::new(Reporter::new(on_progress)))
             .into_future();
-        self.as_attempt(|| 0, build)
+        self.commit(Policy::IndexBuild, build)
             .await
             .map_err(Error::of_input)?;
-        self.handle().publish(dataset);
+        self.handle().advance(dataset);
         Ok(())
     }
 
@@ -105,7 +107,7 @@ impl Table {
             }
         })?;
         let version = dataset.version_id();
-        self.handle().publish(dataset);
+        self.handle().advance(dataset);
         Ok(version)
     }
 }

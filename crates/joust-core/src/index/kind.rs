@@ -27,24 +27,24 @@ pub enum Kind {
 
 use Kind::*;
 
-/// Each kind with the interface's name for it.
-const NAMES: &[(Kind, &str)] = &[
-    (IvfFlat, "IVF_FLAT"),
-    (IvfSq, "IVF_SQ"),
-    (IvfPq, "IVF_PQ"),
-    (IvfRq, "IVF_RQ"),
-    (IvfHnswFlat, "IVF_HNSW_FLAT"),
-    (IvfHnswSq, "IVF_HNSW_SQ"),
-    (IvfHnswPq, "IVF_HNSW_PQ"),
-    (BTree, "BTREE"),
-    (Bitmap, "BITMAP"),
-    (LabelList, "LABEL_LIST"),
-    (NGram, "NGRAM"),
-    (ZoneMap, "ZONEMAP"),
-    (BloomFilter, "BLOOM_FILTER"),
-    (Fm, "FM"),
-    (Inverted, "INVERTED"),
-    (Text, "FTS"),
+/// All kinds, in the order of their declaration. A kind that is missing here cannot be requested.
+const KINDS: [Kind; Text as usize + 1] = [
+    IvfFlat,
+    IvfSq,
+    IvfPq,
+    IvfRq,
+    IvfHnswFlat,
+    IvfHnswSq,
+    IvfHnswPq,
+    BTree,
+    Bitmap,
+    LabelList,
+    NGram,
+    ZoneMap,
+    BloomFilter,
+    Fm,
+    Inverted,
+    Text,
 ];
 
 impl Kind {
@@ -53,25 +53,36 @@ impl Kind {
         let plain = plain(name);
         let found = match plain.as_str() {
             "FMINDEX" => Some(Fm),
-            _ => NAMES
-                .iter()
-                .find(|(_, known)| self::plain(known) == plain)
-                .map(|(kind, _)| *kind),
+            _ => KINDS
+                .into_iter()
+                .find(|kind| self::plain(kind.name()) == plain),
         };
         found.ok_or_else(|| {
-            let known: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
-            Error::invalid(format!(
-                "`{name}` is no index type; use one of {}",
-                known.join(", ")
-            ))
+            let known = KINDS.map(Self::name).join(", ");
+            Error::invalid(format!("`{name}` is no index type; use one of {known}"))
         })
     }
 
-    pub fn name(self) -> &'static str {
-        NAMES
-            .iter()
-            .find(|(kind, _)| *kind == self)
-            .map_or("Unknown", |(_, name)| name)
+    /// The interface's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IvfFlat => "IVF_FLAT",
+            IvfSq => "IVF_SQ",
+            IvfPq => "IVF_PQ",
+            IvfRq => "IVF_RQ",
+            IvfHnswFlat => "IVF_HNSW_FLAT",
+            IvfHnswSq => "IVF_HNSW_SQ",
+            IvfHnswPq => "IVF_HNSW_PQ",
+            BTree => "BTREE",
+            Bitmap => "BITMAP",
+            LabelList => "LABEL_LIST",
+            NGram => "NGRAM",
+            ZoneMap => "ZONEMAP",
+            BloomFilter => "BLOOM_FILTER",
+            Fm => "FM",
+            Inverted => "INVERTED",
+            Text => "FTS",
+        }
     }
 
     /// The kind in LanceDB's notation of messages and listings: `LabelList`, `IvfPq`, `FTS`.
@@ -83,7 +94,12 @@ impl Kind {
     }
 
     pub fn is_vector(self) -> bool {
-        self.name().starts_with("IVF_")
+        match self {
+            IvfFlat | IvfSq | IvfPq | IvfRq | IvfHnswFlat | IvfHnswSq | IvfHnswPq => true,
+            BTree | Bitmap | LabelList | NGram | ZoneMap | BloomFilter | Fm | Inverted | Text => {
+                false
+            }
+        }
     }
 
     pub fn is_product_quantized(self) -> bool {
@@ -106,6 +122,22 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_that_leads_back_to_it() {
+        for (place, kind) in KINDS.into_iter().enumerate() {
+            assert_eq!(
+                kind as usize, place,
+                "{kind:?} is at a wrong place in KINDS"
+            );
+            assert_eq!(Kind::parse(kind.name()).unwrap(), kind);
+            // Lance's notation is the name of the variant.
+            if kind != Text {
+                assert_eq!(public_name(&format!("{kind:?}")), kind.name());
+            }
+            assert_eq!(kind.is_vector(), kind.name().starts_with("IVF_"));
+        }
+    }
 
     #[test]
     fn every_spelling_of_a_kind_is_known() {

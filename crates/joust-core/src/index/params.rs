@@ -15,15 +15,12 @@ use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 use super::spec::{Resolved, Spec};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::schema::vector_column::{distance_type, vector_element};
 
 /// Lance's type and parameters for a spec.
 pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dyn IndexParams>)> {
-    if target.kind.is_vector() {
-        let params = vector(spec, target)?;
-        return Ok((IndexType::Vector, Box::new(params)));
-    }
+    use VectorIndexParams as V;
     let scalar = |name: &str, params: Option<Value>| {
         let mut built = ScalarIndexParams::new(name.to_string());
         if let Some(params) = params {
@@ -31,7 +28,43 @@ pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dy
         }
         Box::new(built) as Box<dyn IndexParams>
     };
+    let of_vectors = |params: VectorIndexParams| -> (IndexType, Box<dyn IndexParams>) {
+        (IndexType::Vector, Box::new(params))
+    };
+    let vectors = || vectors(spec, target);
     Ok(match target.kind {
+        Kind::IvfFlat => {
+            let v = vectors()?;
+            of_vectors(V::with_ivf_flat_params(v.distance, v.ivf))
+        }
+        Kind::IvfSq => {
+            let v = vectors()?;
+            of_vectors(V::with_ivf_sq_params(v.distance, v.ivf, sq(spec)?))
+        }
+        Kind::IvfPq => {
+            let v = vectors()?;
+            let pq = pq(spec, v.dimension)?;
+            of_vectors(V::with_ivf_pq_params(v.distance, v.ivf, pq))
+        }
+        Kind::IvfRq => {
+            let v = vectors()?;
+            of_vectors(V::with_ivf_rq_params(v.distance, v.ivf, rq(spec)?))
+        }
+        Kind::IvfHnswFlat => {
+            let v = vectors()?;
+            of_vectors(V::ivf_hnsw(v.distance, v.ivf, hnsw(spec)?))
+        }
+        Kind::IvfHnswSq => {
+            let v = vectors()?;
+            let (hnsw, sq) = (hnsw(spec)?, sq(spec)?);
+            of_vectors(V::with_ivf_hnsw_sq_params(v.distance, v.ivf, hnsw, sq))
+        }
+        Kind::IvfHnswPq => {
+            let v = vectors()?;
+            let (hnsw, pq) = (hnsw(spec)?, pq(spec, v.dimension)?);
+            of_vectors(V::with_ivf_hnsw_pq_params(v.distance, v.ivf, hnsw, pq))
+        }
+        Kind::BTree => (IndexType::BTree, scalar("btree", None)),
         Kind::Bitmap => (IndexType::Bitmap, scalar("bitmap", None)),
         Kind::LabelList => (IndexType::LabelList, scalar("labellist", None)),
         Kind::NGram => (IndexType::NGram, scalar("ngram", None)),
@@ -39,11 +72,23 @@ pub fn build_params(spec: &Spec, target: &Resolved) -> Result<(IndexType, Box<dy
         Kind::Fm => (IndexType::Fm, scalar("fm", None)),
         Kind::BloomFilter => (IndexType::BloomFilter, scalar("bloomfilter", bloom(spec)?)),
         Kind::Inverted => (IndexType::Inverted, Box::new(text(spec)?)),
-        _ => (IndexType::BTree, scalar("btree", None)),
+        Kind::Text => {
+            return Err(Error::new(
+                Code::Internal,
+                "joust builds an FTS index itself, and Lance has no parameters for it",
+            ));
+        }
     })
 }
 
-fn vector(spec: &Spec, target: &Resolved) -> Result<VectorIndexParams> {
+/// The parameters that all vector indexes have.
+struct Vectors {
+    distance: DistanceType,
+    ivf: IvfBuildParams,
+    dimension: usize,
+}
+
+fn vectors(spec: &Spec, target: &Resolved) -> Result<Vectors> {
     let (element, dimension) = vector_element(&target.data_type)
         .ok_or_else(|| Error::invalid(format!("`{}` holds no vectors", target.column)))?;
     // Lance builds such an index, and then fails because vectors and centroids have different types.
@@ -54,23 +99,10 @@ fn vector(spec: &Spec, target: &Resolved) -> Result<VectorIndexParams> {
             target.column
         )));
     }
-    let distance = distance(spec, &element)?;
-    let ivf = ivf(spec)?;
-    Ok(match target.kind {
-        Kind::IvfFlat => VectorIndexParams::with_ivf_flat_params(distance, ivf),
-        Kind::IvfSq => VectorIndexParams::with_ivf_sq_params(distance, ivf, sq(spec)?),
-        Kind::IvfRq => VectorIndexParams::with_ivf_rq_params(distance, ivf, rq(spec)?),
-        Kind::IvfHnswFlat => VectorIndexParams::ivf_hnsw(distance, ivf, hnsw(spec)?),
-        Kind::IvfHnswSq => {
-            VectorIndexParams::with_ivf_hnsw_sq_params(distance, ivf, hnsw(spec)?, sq(spec)?)
-        }
-        Kind::IvfHnswPq => VectorIndexParams::with_ivf_hnsw_pq_params(
-            distance,
-            ivf,
-            hnsw(spec)?,
-            pq(spec, dimension)?,
-        ),
-        _ => VectorIndexParams::with_ivf_pq_params(distance, ivf, pq(spec, dimension)?),
+    Ok(Vectors {
+        distance: distance(spec, &element)?,
+        ivf: ivf(spec)?,
+        dimension,
     })
 }
 

@@ -148,7 +148,13 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
         _ => false,
     };
     let (fits, wanted) = match kind {
-        kind if kind.is_vector() => (
+        Kind::IvfFlat
+        | Kind::IvfSq
+        | Kind::IvfPq
+        | Kind::IvfRq
+        | Kind::IvfHnswFlat
+        | Kind::IvfHnswSq
+        | Kind::IvfHnswPq => (
             crate::schema::vector_column::is_vector(data_type),
             "a vector column (a fixed-size list of numbers)",
         ),
@@ -172,7 +178,7 @@ fn check_type(kind: Kind, column: &str, data_type: &DataType) -> Result<()> {
                 || (kind == Kind::Fm && matches!(data_type, T::Binary | T::LargeBinary)),
             "a text column",
         ),
-        _ => (
+        Kind::BTree | Kind::Bitmap | Kind::ZoneMap | Kind::BloomFilter => (
             !data_type.is_nested() || matches!(data_type, T::FixedSizeBinary(_)),
             "a column of single values",
         ),

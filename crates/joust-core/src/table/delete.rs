@@ -32,7 +32,7 @@ impl Table {
         let predicate =
             crate::schema::predicate::checked_where_planned(&change.dataset, predicate).await?;
         let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();
-        let ended = self.as_change(|| 0, delete).await;
+        let ended = self.change_rows(|| 0, delete).await;
         let deleted = match ended.map_err(Error::of_input)? {
             CommitOutcome::Reported(deleted) => deleted,
             CommitOutcome::Confirmed(version) => {
@@ -44,7 +44,7 @@ impl Table {
             version: deleted.new_dataset.version_id(),
             num_deleted_rows: deleted.num_deleted_rows,
         };
-        self.handle.publish(deleted.new_dataset.as_ref().clone());
+        self.handle.advance(deleted.new_dataset.as_ref().clone());
         Ok(result)
     }
 }

@@ -269,7 +269,7 @@ impl Handle {
             Some((known, fully_checked)) => self.newer_than(known, *fully_checked, asked).await?,
         };
         let mut open = self.open.lock();
-        // A commit of this process may have been published during the storage access.
+        // A commit of this process may have become known during the storage access.
         if let Some(open) = open.as_ref()
             && before != Some(open.current.stamp)
             && open.current.is_same_branch(current.branch.as_ref())
@@ -333,7 +333,7 @@ impl Handle {
     }
 
     /// Sets a version that this process just committed, so that readers see it at once.
-    pub fn publish(&self, dataset: Dataset) {
+    pub fn advance(&self, dataset: Dataset) {
         let now = Instant::now();
         let mut open = self.open.lock();
         // The open dataset may be of another branch that has the name by now.

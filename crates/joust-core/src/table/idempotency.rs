@@ -12,7 +12,9 @@ use lance_table::transaction::{Operation, Transaction};
 
 use super::write::Written;
 use super::{Deleted, Merge, Merged, ReadOptions, Table, Updated};
-use crate::commit::{CommitOutcome, RequestStamp, find, stamped, to_outcome, versions_gone};
+use crate::commit::{
+    CommitContext, CommitOutcome, Policy, RequestStamp, Stamps, find, to_outcome, versions_gone,
+};
 use crate::error::{Code, Error, Result};
 
 /// A request that takes effect once.
@@ -35,37 +37,50 @@ pub(crate) struct Earlier {
 impl Table {
     /// The same table, for the changes of a request that takes effect once. Append, create, overwrite, merge, update,
     /// delete and index builds support this.
-    pub fn once(&self, attempt: Attempt) -> Self {
+    pub fn for_request(&self, attempt: Attempt) -> Self {
         Self {
             attempt: Some(Arc::new(attempt)),
             ..self.clone()
         }
     }
 
-    /// Runs work whose commits take the commit lock and carry the stamp of the request.
-    pub(crate) async fn as_attempt<W: Future>(
+    /// The context of a commit for this request. `rows`: the rows of the request.
+    pub(crate) fn commit_context(
         &self,
+        policy: Policy,
         rows: impl Fn() -> u64 + Send + Sync + 'static,
-        work: W,
-    ) -> W::Output {
-        match self.stamp(rows) {
-            Some(stamp) => {
-                self.handle
-                    .commit_lock
-                    .change(stamped(vec![stamp], work))
-                    .await
-            }
-            None => self.handle.commit_lock.change(work).await,
-        }
+    ) -> CommitContext {
+        let stamp = match policy.stamps() {
+            Stamps::Request => self.stamp(rows),
+            // A group has the stamps of its uploads.
+            Stamps::Uploads | Stamps::None => None,
+        };
+        CommitContext::new(policy).stamped(stamp.into_iter().collect())
     }
 
-    /// The same for a change of rows that Lance retries after a conflict.
-    pub(super) async fn as_change<T>(
+    /// Runs a change that ends in a commit.
+    pub(crate) async fn commit<W: Future>(&self, policy: Policy, change: W) -> W::Output {
+        self.commit_in(self.commit_context(policy, || 0), change)
+            .await
+    }
+
+    /// The same with a context.
+    pub(crate) async fn commit_in<W: Future>(
+        &self,
+        context: CommitContext,
+        change: W,
+    ) -> W::Output {
+        self.handle.commit_lock.run(context, change).await
+    }
+
+    /// Runs an update, a delete or a merge, which Lance retries after a conflict.
+    pub(super) async fn change_rows<T>(
         &self,
         rows: impl Fn() -> u64 + Send + Sync + 'static,
-        work: impl Future<Output = lance::Result<T>>,
+        change: impl Future<Output = lance::Result<T>>,
     ) -> lance::Result<CommitOutcome<T>> {
-        self.as_attempt(rows, to_outcome(work)).await
+        let context = self.commit_context(Policy::RowChange, rows);
+        self.commit_in(context, to_outcome(change)).await
     }
 
     /// A change of rows that took effect as a version after Lance reported a failure. `rows`: the rows of the request.

@@ -229,7 +229,7 @@ impl Table {
         let watch = Arc::new(Watch::default());
         let merging = job.execute(watch.clone().over(batches));
         let ended = self
-            .as_change(counted(&watch), merging)
+            .change_rows(counted(&watch), merging)
             .await
             .map_err(|error| watch.failure().unwrap_or_else(|| Error::of_input(error)))?;
         let (merged, stats) = match ended {

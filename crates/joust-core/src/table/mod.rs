@@ -26,13 +26,13 @@ mod memory;
 mod merge;
 mod metadata;
 mod multipart;
-mod outrun;
 mod promote;
 mod publish;
 mod references;
 mod restore;
 mod schema_change;
 mod stage;
+mod starved_changes;
 mod tables;
 mod tags;
 mod update;
@@ -228,10 +228,10 @@ impl Table {
         Ok(with_copy(self.newest().await?))
     }
 
-    /// Publishes a commit of this process; returns its version.
+    /// Makes a version that this process committed the newest one for readers; returns its number.
     pub(crate) fn committed(&self, dataset: Dataset) -> u64 {
         let version = dataset.version_id();
-        self.handle.publish(dataset);
+        self.handle.advance(dataset);
         version
     }
 

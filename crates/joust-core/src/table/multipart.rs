@@ -19,7 +19,7 @@ use object_store::path::Path;
 use super::stage::with_columns;
 use super::write::commit_to;
 use super::{ReadOptions, Table};
-use crate::commit::{columns_changed, written_for};
+use crate::commit::{Policy, columns_changed, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format, UploadReader, decode};
 use crate::schema::check_not_view;
@@ -108,8 +108,9 @@ impl Table {
             tag: None,
             transaction_properties: None,
         };
-        let commit = written_for(written, commit_to(dataset).execute(transaction));
-        let committed = self.handle.commit_lock.commit(commit).await;
+        let context = self.commit_context(Policy::Multipart, || 0);
+        let commit = commit_to(dataset).execute(transaction);
+        let committed = self.commit_in(context.written_for(written), commit).await;
         let committed = committed.map_err(outdated)?;
         Ok(self.committed(committed))
     }
@@ -239,7 +240,7 @@ fn outdated(error: lance::Error) -> Error {
         return outdated_parts();
     }
     match Error::from(error) {
-        error if error.code() == Code::ConcurrentModification => outdated_parts(),
+        error if is_conflict(&error) => outdated_parts(),
         error => error,
     }
 }

@@ -3,7 +3,8 @@
 //! Such a commit replaces the fragment list of the table, or its schema. Lance rejects it if any row was added since
 //! the version on which it was built, and does not retry. Here the change takes the lock of updates and deletes, and is
 //! rebuilt on the newest version until it is committed. During the second and later attempts this process makes no
-//! other commit. A change that still loses, to other processes, is [listed](super::outrun), so that those can pause.
+//! other commit. A change that still loses, to other processes, is [listed](super::starved_changes), so that those can
+//! pause.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,16 +16,13 @@ use parking_lot::Mutex;
 use super::Table;
 use super::memory::ROWS_AT_ONCE;
 use super::write_admission::Begun;
-use crate::error::{Code, Error, Result};
+use crate::commit::{Attempts, Policy};
+use crate::error::Result;
 use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
 
-/// How long a change is retried after a conflict; as long as Lance retries updates and deletes.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a change loses before other processes are asked to pause.
 const ALONE: Duration = Duration::from_millis(500);
-/// The longest pause after an attempt, in which another process finishes its commit.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The work of a schema change besides its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,32 +56,20 @@ impl Table {
             Begun::Before(earlier) => return Ok(earlier.written().version),
             Begun::Now(change) => change,
         };
-        let mut lost_first = None;
         let mut losing = None;
-        let mut pause = Duration::from_millis(1);
-        // Inserts continue during the first attempt.
-        let mut made = match effort {
-            Effort::Metadata => self.build_alone(&build).await,
-            Effort::Values(_) => build(change.dataset.clone()).await,
-        };
+        let mut attempts = Attempts::at(Policy::SchemaChange);
         loop {
-            match made {
+            let built = match effort {
+                // Inserts continue during the first attempt.
+                Effort::Values(_) if attempts.is_first() => build(change.dataset.clone()).await,
+                _ => self.build_alone(&build).await,
+            };
+            match built {
                 Ok(dataset) => return Ok(self.committed(dataset)),
-                Err(error) if !is_outrun(&error) => return Err(error),
-                Err(error) => {
-                    if lost_first.is_some_and(|first: Instant| first.elapsed() > PATIENCE) {
-                        return Err(error);
-                    }
-                }
+                Err(error) => attempts.lost(error).await?,
             }
-            let lost_first = *lost_first.get_or_insert_with(Instant::now);
-            if losing.is_none() && lost_first.elapsed() > ALONE {
-                losing = Some(self.tables().outrun().add(self.handle.place()));
-            }
-            made = self.build_alone(&build).await;
-            if made.as_ref().is_err_and(is_outrun) {
-                tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(LONGEST_PAUSE);
+            if losing.is_none() && attempts.losing_for() > ALONE {
+                losing = Some(self.tables().starved_changes().add(self.handle.place()));
             }
         }
     }
@@ -124,7 +110,7 @@ impl Table {
     /// Builds a change on the newest version while this process makes no other commit.
     async fn build_alone<'a>(&self, build: &impl Fn(Arc<Dataset>) -> Built<'a>) -> Result<Dataset> {
         let built = async { build(self.changeable().await?).await };
-        self.handle.commit_lock.commit(built).await
+        self.commit(Policy::SchemaChange, built).await
     }
 }
 
@@ -135,9 +121,4 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         *self.0.lock() = None;
     }
-}
-
-/// Whether another commit came first.
-pub(super) fn is_outrun(error: &Error) -> bool {
-    error.code() == Code::ConcurrentModification
 }

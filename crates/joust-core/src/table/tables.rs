@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::outrun::Outrun;
+use super::starved_changes::StarvedChanges;
 use super::version_pins::{Place, VersionPins};
 use super::{Handle, Table};
 use crate::commit::Branches;
@@ -54,7 +54,7 @@ struct Shared {
     incarnations: Mutex<HashMap<String, String>>,
     /// Not in the handles: a table may have several handles in sequence.
     pins: VersionPins,
-    outrun: Outrun,
+    starved_changes: StarvedChanges,
     links: Arc<Links>,
     lease: Lease,
 }
@@ -84,7 +84,7 @@ impl Tables {
                 branches: Mutex::default(),
                 incarnations: Mutex::default(),
                 pins: VersionPins::default(),
-                outrun: Outrun::default(),
+                starved_changes: StarvedChanges::default(),
                 links: Arc::new(links),
                 lease: Lease::default(),
             }),
@@ -198,14 +198,14 @@ impl Tables {
     }
 
     /// Changes that lose to other processes.
-    pub(crate) fn outrun(&self) -> &Outrun {
-        &self.shared.outrun
+    pub(crate) fn starved_changes(&self) -> &StarvedChanges {
+        &self.shared.starved_changes
     }
 
     /// The branches with a change that loses to other processes: the incarnation of the table, as passed to
     /// [`table_of`](Self::table_of), and the branch.
-    pub(crate) fn outrun_branches(&self) -> Vec<(String, Option<String>)> {
-        let places = self.shared.outrun.places();
+    pub(crate) fn starved_branches(&self) -> Vec<(String, Option<String>)> {
+        let places = self.shared.starved_changes.places();
         let incarnations = self.shared.incarnations.lock();
         let known = places
             .into_iter()

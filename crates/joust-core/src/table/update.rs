@@ -1,7 +1,6 @@
 //! Update rows by SQL expressions.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use arrow::datatypes::{Field, Schema};
 use futures::TryStreamExt;
@@ -13,9 +12,8 @@ use lance_datafusion::planner::Planner;
 
 use super::ReadOptions;
 use super::Table;
-use super::schema_change::{LONGEST_PAUSE, PATIENCE, is_outrun};
 use super::write_admission::Begun;
-use crate::commit::{CommitOutcome, to_outcome};
+use crate::commit::{Attempts, CommitOutcome, Policy, to_outcome};
 use crate::error::{Code, Error, Result};
 use crate::json;
 use crate::names::short;
@@ -75,7 +73,7 @@ impl Table {
         };
         let before = change.dataset.version_id();
         let attempts = self.attempts(change.dataset.clone(), &update);
-        let updated = match self.as_attempt(|| 0, attempts).await? {
+        let updated = match self.commit(Policy::RowChange, attempts).await? {
             CommitOutcome::Reported(updated) => updated,
             CommitOutcome::Confirmed(version) => {
                 return Ok(self.confirmed(version, 0).await?.updated());
@@ -83,7 +81,7 @@ impl Table {
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);
         let version = dataset.version_id().max(before);
-        self.handle.publish(dataset);
+        self.handle.advance(dataset);
         Ok(Updated {
             version,
             num_updated_rows: updated.rows_updated,
@@ -112,21 +110,15 @@ impl Table {
         mut version: Arc<Dataset>,
         update: &Update,
     ) -> Result<CommitOutcome<UpdateResult>> {
-        let mut lost_first = None;
-        let mut pause = Duration::from_millis(1);
+        let mut attempts = Attempts::at(Policy::RowChange);
         loop {
             let job = planned(plan(version.clone(), update.clone())).await?;
             let is_checked = check_json(&version, update).await?;
-            let error = match to_outcome(job.execute()).await {
-                Ok(ended) => return Ok(ended),
-                Err(error) => Error::of_input(error),
-            };
-            let lost_first = *lost_first.get_or_insert_with(Instant::now);
-            if !is_checked || !is_outrun(&error) || lost_first.elapsed() > PATIENCE {
-                return Err(error);
+            match to_outcome(job.execute()).await.map_err(Error::of_input) {
+                Err(error) if is_checked => attempts.lost(error).await?,
+                // Lance has retried an update without JSON values.
+                ended => return ended,
             }
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
             version = self.changeable().await?;
         }
     }

@@ -9,7 +9,7 @@ use lance_file::version::LanceFileVersion;
 
 use super::Table;
 use super::stage::{refused, with_columns};
-use crate::commit::after_fsync;
+use crate::commit::Policy;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{BatchStream, UploadReader};
 use crate::schema::check_not_view;
@@ -84,15 +84,15 @@ impl Table {
         if let Some(handler) = self.handle.commit_handler() {
             commit = commit.with_commit_handler(handler);
         }
-        self.commit_rows(commit, staged).await
+        self.commit_rows(Policy::Create, commit, staged).await
     }
 
     async fn replace(&self, upload: UploadReader, version: Arc<Dataset>) -> Result<Written> {
         let replaced = async {
             let rows = with_columns(upload).await?;
             let staged = self.stage(&version, WriteMode::Overwrite, rows).await?;
-            let commit = self.commit_rows(commit_to(version), staged);
-            after_fsync(Vec::new(), commit).await
+            self.commit_rows(Policy::Overwrite, commit_to(version), staged)
+                .await
         };
         self.while_there(replaced).await
     }
@@ -100,11 +100,12 @@ impl Table {
     /// Commits files as a version.
     async fn commit_rows(
         &self,
+        policy: Policy,
         commit: CommitBuilder<'_>,
         (transaction, num_rows): (Transaction, u64),
     ) -> Result<Written> {
-        let commit = commit.execute(transaction);
-        let committed = self.as_attempt(move || num_rows, commit).await;
+        let context = self.commit_context(policy, move || num_rows);
+        let committed = self.commit_in(context, commit.execute(transaction)).await;
         Ok(Written {
             version: self.committed(committed.map_err(refused)?),
             num_rows,

@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::column::TextColumn;
 use super::entry::{Details, FORMAT};
-use super::files::{Scratch, publish, withdraw};
+use super::files::{Scratch, remove_segment, store_segment};
 use super::fill::{Making, Rows};
-use crate::commit::LastCommit;
+use crate::commit::{Attempts, LastCommit, Policy};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::work::{OnProgress, Progress};
@@ -25,8 +25,6 @@ const MEMORY: usize = 128 << 20;
 const LEAST_MEMORY: usize = 16 << 20;
 /// The most rows of one segment: tantivy has 31-bit document ids.
 const SEGMENT_ROWS: usize = 100_000_000;
-/// Restarts of a build after the fragments of the table changed.
-const ATTEMPTS: usize = 3;
 
 /// The definition of an index to build.
 pub struct Target<'a> {
@@ -55,12 +53,10 @@ pub async fn build(
     analysis: &Analysis,
     on_progress: &OnProgress,
 ) -> Result<()> {
-    let mut attempt = 1;
+    let mut attempts = Attempts::at(Policy::TextIndex);
     loop {
         match attempt_build(table, &target, analysis, on_progress).await {
-            Err(error) if error.code() == Code::ConcurrentModification && attempt < ATTEMPTS => {
-                attempt += 1;
-            }
+            Err(error) => attempts.lost(error).await?,
             done => return done,
         }
     }
@@ -112,17 +108,18 @@ pub async fn commit(
         .field(&target.column.field)
         .map(|field| field.id)
         .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column.field)))?;
-    let last = LastCommit::default();
-    let mut unpublished = Unpublished {
+    let context = table.commit_context(Policy::TextIndex, || 0);
+    let last = context.last_commit();
+    let mut uncommitted = Uncommitted {
         dataset,
         segments: Vec::new(),
-        last: last.clone(),
+        last,
     };
     let mut segments = Vec::new();
     for made in made {
         let uuid = Uuid::new_v4();
-        unpublished.segments.push(uuid);
-        publish(dataset, uuid, made.files).await?;
+        uncommitted.segments.push(uuid);
+        store_segment(dataset, uuid, made.files).await?;
         let details = Details {
             format: FORMAT,
             analysis: analysis.clone(),
@@ -141,9 +138,9 @@ pub async fn commit(
     }
     let (mut newest, _version) = table.copy_of_newest().await?;
     let commit = newest.commit_existing_index_segments(target.name, &target.column.field, segments);
-    let lock = &table.handle().commit_lock;
-    lock.commit(last.run(commit)).await.map_err(rearranged)?;
-    unpublished.segments.clear();
+    let committed = table.commit_in(context, commit).await;
+    committed.map_err(rearranged)?;
+    uncommitted.segments.clear();
     Ok(table.committed(newest))
 }
 
@@ -160,13 +157,13 @@ fn rearranged(error: lance::Error) -> Error {
 }
 
 /// Removes the files of segments unless they were committed.
-struct Unpublished<'a> {
+struct Uncommitted<'a> {
     dataset: &'a Arc<Dataset>,
     segments: Vec<Uuid>,
     last: LastCommit,
 }
 
-impl Drop for Unpublished<'_> {
+impl Drop for Uncommitted<'_> {
     fn drop(&mut self) {
         if self.segments.is_empty() {
             return;
@@ -180,7 +177,7 @@ impl Drop for Unpublished<'_> {
                     return;
                 }
                 for uuid in segments {
-                    withdraw(&dataset, uuid).await;
+                    remove_segment(&dataset, uuid).await;
                 }
             });
         }

@@ -12,6 +12,7 @@ use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::{Scratch, blocking, open};
 use super::visible;
+use crate::commit::is_conflict;
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::work::{OnProgress, Progress};
@@ -23,8 +24,8 @@ const FACTOR: u64 = 8;
 /// Smaller segments are all of about one size.
 const SMALL: u64 = 10_000;
 
-/// Conflicts with other writers before it fails.
-const ATTEMPTS: usize = 5;
+/// The most rounds of one catch-up, of which each may lose against another commit.
+const ROUNDS: usize = 5;
 
 /// Catches an index up with the table; returns the new version, if there was anything to do.
 pub async fn catch_up(
@@ -34,9 +35,9 @@ pub async fn catch_up(
     on_progress: &OnProgress,
 ) -> Result<Option<u64>> {
     let mut made = None;
-    for _ in 0..ATTEMPTS {
+    for _ in 0..ROUNDS {
         match round(table, name, caches, on_progress).await {
-            Err(error) if error.code() == Code::ConcurrentModification => {}
+            Err(error) if is_conflict(&error) => {}
             Err(error) => return Err(error),
             Ok(None) => return Ok(made),
             Ok(version) => made = version,

@@ -74,7 +74,7 @@ async fn download(store: &ObjectStore, directory: Path) -> Result<Files> {
 
 /// Copies a segment's files to the directory of an entry with that id; without files, records that there are no
 /// documents. On a local disk they are fsynced when this returns.
-pub async fn publish(dataset: &Dataset, uuid: Uuid, files: Option<Files>) -> Result<()> {
+pub async fn store_segment(dataset: &Dataset, uuid: Uuid, files: Option<Files>) -> Result<()> {
     let store = dataset.object_store(None).await?;
     let directory = dataset.indices_dir().join(uuid.to_string());
     let files = files.unwrap_or_else(|| Files::new([(NO_DOCUMENTS.to_string(), vec![b'\n'])]));
@@ -109,7 +109,7 @@ fn write_synced(directory: &LocalPath, files: &Files) -> std::io::Result<()> {
 }
 
 /// Removes the files of an entry that was never committed. Version clean-up removes remaining ones.
-pub async fn withdraw(dataset: &Dataset, uuid: Uuid) {
+pub async fn remove_segment(dataset: &Dataset, uuid: Uuid) {
     if let Ok(store) = dataset.object_store(None).await {
         let directory = dataset.indices_dir().join(uuid.to_string());
         let _ = store.remove_dir_all(directory).await;

@@ -275,7 +275,7 @@ async fn an_index_whose_build_was_stopped_in_its_commit_is_not_built_again() {
     table.add_columns(&[texts]).await.unwrap();
     for (column, kind) in [("n", "BTREE"), ("c", "FTS")] {
         let spec = format!(r#"{{"column":"{column}","index_type":"{kind}","name":"{kind}"}}"#);
-        let build = table.once(Attempt {
+        let build = table.for_request(Attempt {
             id: kind.into(),
             since: Some(SystemTime::now()),
         });

@@ -40,7 +40,7 @@ pub struct Backfilled {
     pub rows_assigned: u64,
     /// Rows whose value could not be computed; they are null.
     pub rows_failed: u64,
-    /// Rows of the published version that were not processed.
+    /// Rows of the new version that were not processed.
     pub rows_remaining: u64,
     pub source_version: u64,
     /// The version with the values; `None` if there was nothing to write.

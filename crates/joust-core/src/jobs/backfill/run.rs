@@ -14,12 +14,11 @@ use super::binding::{Binding, check_computed, find};
 use super::evaluate::Tally;
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
-use crate::error::{Code, Error, Result};
+use crate::commit::{Attempts, Policy, always_lost, is_conflict};
+use crate::error::{Code, Result};
 use crate::table::{ReadOptions, Table};
 use crate::work::WorkContext;
 
-/// Conflicts with other writers before the backfill fails.
-const ATTEMPTS: usize = 20;
 /// Default and largest number of fragments that are computed concurrently.
 const CONCURRENCY: usize = 2;
 const MOST_CONCURRENCY: usize = 16;
@@ -45,7 +44,7 @@ impl Table {
         })
     }
 
-    /// Computes the values of a column and publishes them in one version. If the value of a row cannot be computed, it
+    /// Computes the values of a column and commits them as one version. If the value of a row cannot be computed, it
     /// becomes null and the result lists the row. Dropping the future leaves the table unchanged.
     pub async fn backfill(&self, backfill: &Backfill, work: &WorkContext) -> Result<Backfilled> {
         let _memory = self
@@ -56,7 +55,8 @@ impl Table {
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
         let mut staging = Staging::new(&newest).await?;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = Attempts::at(Policy::Rewrite);
+        loop {
             let now = Binding::planned(&newest, backfill).await?;
             if !now.is_same(&binding) {
                 staging.retain(|_, _| false);
@@ -72,23 +72,21 @@ impl Table {
             // From here on a version may reference the files, even if the outcome never arrives.
             staging.committing = true;
             work.set_committing(true);
-            let published = publish(&newest, &staging);
-            match self.handle().commit_lock.commit(published).await {
-                Ok(published) => {
-                    return Ok(self.finished(source.as_deref(), &newest, published, staging));
+            let commit = commit_staged(&newest, &staging);
+            match self.commit(Policy::Rewrite, commit).await {
+                Ok(committed) => {
+                    return Ok(self.finished(source.as_deref(), &newest, committed, staging));
                 }
-                Err(error) if error.code() == Code::ConcurrentModification => {
-                    staging.committing = false;
-                    work.set_committing(false);
-                    newest = table.newest().await?;
+                Err(error) => {
+                    if is_conflict(&error) {
+                        staging.committing = false;
+                        work.set_committing(false);
+                    }
+                    attempts.lost(error).await.map_err(always_lost("table"))?;
                 }
-                Err(error) => return Err(error),
             }
+            newest = table.newest().await?;
         }
-        Err(Error::new(
-            Code::ConcurrentModification,
-            "other writers changed the table all the time; try again when they are done",
-        ))
     }
 
     /// The version to read from, if it is not the newest.
@@ -108,7 +106,7 @@ impl Table {
         &self,
         source: Option<&Dataset>,
         newest: &Dataset,
-        published: Option<Dataset>,
+        committed: Option<Dataset>,
         mut staging: Staging,
     ) -> Backfilled {
         let mut tally = Tally::default();
@@ -121,7 +119,7 @@ impl Table {
             .filter(|(_, staged)| staged.tally.failed > 0)
             .map(|(id, staged)| (*id, staged.tally.failed))
             .collect();
-        let after = published.as_ref().unwrap_or(newest);
+        let after = committed.as_ref().unwrap_or(newest);
         let remaining = after
             .get_fragments()
             .iter()
@@ -135,7 +133,7 @@ impl Table {
             rows_failed: tally.failed,
             rows_remaining: remaining,
             source_version: source.unwrap_or(newest).version_id(),
-            published_version: published.map(|dataset| self.committed(dataset)),
+            published_version: committed.map(|dataset| self.committed(dataset)),
             failed_fragments,
             failures: tally.failures,
         }
@@ -212,7 +210,7 @@ fn counter(fragments: &[FileFragment], work: WorkContext) -> Arc<dyn Fn(u64) + S
 }
 
 /// Commits the staged files; `None` if they change nothing.
-async fn publish(newest: &Arc<Dataset>, staging: &Staging) -> Result<Option<Dataset>> {
+async fn commit_staged(newest: &Arc<Dataset>, staging: &Staging) -> Result<Option<Dataset>> {
     let replacements: Vec<_> = staging
         .files
         .values()

@@ -6,14 +6,13 @@ use lance::index::DatasetIndexExt;
 use lance_index::optimize::OptimizeOptions;
 
 use super::former_texts;
-use crate::error::{Code, Error, Result};
+use crate::commit::{Attempts, Policy, always_lost};
+use crate::error::Result;
 use crate::index::{IndexDescription, Kind, Reporter};
 use crate::table::{ReadOptions, Table};
 use crate::text;
 use crate::work::OnProgress;
 
-/// Conflicts with other writers before it fails.
-const ATTEMPTS: usize = 5;
 /// The most parts of an index that a search visits; with more they are merged.
 const MOST_SEGMENTS: u64 = 8;
 
@@ -60,7 +59,8 @@ impl Table {
         index: &IndexDescription,
         on_progress: &OnProgress,
     ) -> Result<Option<u64>> {
-        for _ in 0..ATTEMPTS {
+        let mut attempts = Attempts::at(Policy::IndexCatchUp);
+        loop {
             let (mut dataset, _version) = self.copy_of_newest().await?;
             let before = dataset.version_id();
             let is_text = index.index_type == Kind::Inverted.name();
@@ -73,20 +73,15 @@ impl Table {
             let options = &options
                 .index_names(vec![index.name.clone()])
                 .progress(Arc::new(Reporter::new(on_progress.clone())));
-            let optimized = self
-                .handle()
-                .commit_lock
-                .change(dataset.optimize_indices(options));
-            match optimized.await.map_err(Error::from) {
-                Err(error) if error.code() == Code::ConcurrentModification => {}
-                Err(error) => return Err(error),
+            let optimize = dataset.optimize_indices(options);
+            match self.commit(Policy::IndexCatchUp, optimize).await {
                 Ok(()) if dataset.version_id() == before => return Ok(None),
                 Ok(()) => return Ok(Some(self.committed(dataset))),
+                Err(error) => attempts
+                    .lost(error.into())
+                    .await
+                    .map_err(always_lost("table"))?,
             }
         }
-        Err(Error::new(
-            Code::ConcurrentModification,
-            "other writers changed the table all the time; try again when they are done",
-        ))
     }
 }

@@ -28,8 +28,8 @@ pub struct CleanUp {
 }
 
 /// The versions that this process allows another one to remove.
-pub struct GivenUp {
-    kept: Vec<u64>,
+pub struct RemovalPermit {
+    in_use: Vec<u64>,
     _removal: RemovalGuard,
 }
 
@@ -66,7 +66,7 @@ impl Table {
 
     /// Allows another process to remove these versions, except those in use here. Until the result is dropped, requests
     /// for one of the others fail here with code 17 (retry).
-    pub async fn give_up(&self, versions: &[u64]) -> GivenUp {
+    pub async fn permit_removal(&self, versions: &[u64]) -> RemovalPermit {
         let removal = self.begin_removal(Removal::Proposed);
         let free = match self.named_now().await {
             Ok(named) => {
@@ -76,9 +76,9 @@ impl Table {
             // If the check fails, all of them count as in use.
             Err(_) => HashSet::new(),
         };
-        let kept = versions.iter().filter(|version| !free.contains(version));
-        GivenUp {
-            kept: kept.copied().collect(),
+        let in_use = versions.iter().filter(|version| !free.contains(version));
+        RemovalPermit {
+            in_use: in_use.copied().collect(),
             _removal: removal,
         }
     }
@@ -91,10 +91,10 @@ impl Table {
     }
 }
 
-impl GivenUp {
+impl RemovalPermit {
     /// Versions that must stay.
-    pub fn kept(&self) -> &[u64] {
-        &self.kept
+    pub fn in_use(&self) -> &[u64] {
+        &self.in_use
     }
 }
 
@@ -104,20 +104,20 @@ impl CleanUp {
         &self.versions
     }
 
-    /// Removes these versions and the files that only they reference. Keeps the versions in `kept`, which other
+    /// Removes these versions and the files that only they reference. Keeps the versions in `in_use`, which other
     /// processes use, and those in use here. Keeps unreferenced files for a week, because a writer may still commit
     /// them.
     ///
     /// From now on a request for a removed version fails as for a missing one.
-    pub async fn run(self, kept: &HashSet<u64>) -> Result<CleanedUp> {
+    pub async fn run(self, in_use: &HashSet<u64>) -> Result<CleanedUp> {
         // Read again, because other processes may have created references before they agreed. Lance reads references,
         // too, but would miss later ones.
         let named = self.table.named_now().await?;
         let old = self.versions.iter().copied();
         let old = old.filter(|version| !named.contains(version));
-        let unread = old.clone().filter(|version| !kept.contains(version));
+        let unread = old.clone().filter(|version| !in_use.contains(version));
         let selected = self.removal.select_unread(unread);
-        let in_use = old.count() - selected.len();
+        let spared = old.count() - selected.len();
         let policy = CleanupPolicy {
             before_timestamp: Some(self.before),
             before_version: Some(self.below),
@@ -133,7 +133,7 @@ impl CleanUp {
         Ok(CleanedUp {
             versions: removed.old_versions,
             bytes: removed.bytes_removed,
-            in_use: in_use as u64,
+            in_use: spared as u64,
         })
     }
 }

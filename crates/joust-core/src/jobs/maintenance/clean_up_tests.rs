@@ -114,7 +114,7 @@ impl CleaningUp {
         let opened = DatasetBuilder::from_uri(table.handle().location());
         let opened = opened.with_commit_handler(Arc::new(waiting));
         table.handle().close();
-        table.handle().publish(opened.load().await.unwrap());
+        table.handle().advance(opened.load().await.unwrap());
         let table = table.clone();
         let job = tokio::spawn(async move { table.clean_up(Duration::ZERO, None).await });
         waits.acquire().await.unwrap().forget();
@@ -258,15 +258,15 @@ async fn what_is_only_open_is_not_read() {
 async fn what_is_needed_here_is_kept_from_another_process() {
     let (table, _directory) = table().await;
     let read = table.dataset(ReadOptions::at(2)).await.unwrap();
-    let given_up = table.give_up(&[1, 2]).await;
-    assert_eq!(given_up.kept(), [2]);
+    let permit = table.permit_removal(&[1, 2]).await;
+    assert_eq!(permit.in_use(), [2]);
     // It may stay if other processes use it.
     assert_eq!(
         code(table.create_tag("older", 1).await),
         Code::ServiceUnavailable
     );
     table.create_tag("old", 2).await.unwrap();
-    drop((read, given_up));
+    drop((read, permit));
     table.create_tag("older", 1).await.unwrap();
 
     // Created before the other process was asked, and after this one read the tags.
@@ -277,16 +277,16 @@ async fn what_is_needed_here_is_kept_from_another_process() {
     let clean_up = other.plan_clean_up(Duration::ZERO, None).await.unwrap();
     assert_eq!(clean_up.versions(), [1, 2]);
     table.create_tag("older", 1).await.unwrap();
-    let given_up = table.give_up(clean_up.versions()).await;
-    assert_eq!(given_up.kept(), [1]);
-    let kept = given_up.kept().iter().copied().collect();
-    let cleaned = clean_up.run(&kept).await.unwrap();
+    let permit = table.permit_removal(clean_up.versions()).await;
+    assert_eq!(permit.in_use(), [1]);
+    let in_use = permit.in_use().iter().copied().collect();
+    let cleaned = clean_up.run(&in_use).await.unwrap();
     assert_eq!((cleaned.versions, cleaned.in_use), (1, 0));
     assert_eq!(rows(&table, ReadOptions::at(1)).await, 3);
-    drop(given_up);
+    drop(permit);
 
     let nothing = table.tables().table("/nowhere/t.lance", Default::default());
-    assert_eq!(nothing.give_up(&[1]).await.kept(), [1]);
+    assert_eq!(nothing.permit_removal(&[1]).await.in_use(), [1]);
 }
 
 #[tokio::test]
@@ -361,7 +361,7 @@ async fn a_tag_whose_version_another_server_removes_is_not_there() {
             ..ObjectStoreParams::default()
         });
         table.handle().close();
-        table.handle().publish(opened.load().await.unwrap());
+        table.handle().advance(opened.load().await.unwrap());
         assert_eq!(code(ask(&table).await), Code::TableVersionNotFound);
         assert!(!version.exists());
         let tags = table.list_tags().await.unwrap();

@@ -13,12 +13,11 @@ use lance::dataset::optimize::{
 };
 use lance_table::format::Fragment;
 
+use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::table::{Table, live_rows};
 use crate::work::WorkContext;
 
-/// Conflicts with other writers before the compaction fails.
-const ATTEMPTS: usize = 5;
 const CONCURRENCY: usize = 1;
 const MOST_CONCURRENCY: usize = 16;
 /// After a conflict, updates and deletes wait for a rewrite up to this size.
@@ -64,7 +63,8 @@ impl Table {
         let mut options = options(compact, read_ahead);
         let changing = &self.handle().changing;
         let mut has_priority = false;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = Attempts::at(Policy::Compaction);
+        loop {
             let turn = match has_priority {
                 true => Some(changing.lock().await),
                 false => None,
@@ -106,11 +106,11 @@ impl Table {
                 let below = usize::try_from(below).unwrap_or(usize::MAX);
                 options.target_rows_per_fragment = options.target_rows_per_fragment.min(below);
             }
+            attempts
+                .lost(changed())
+                .await
+                .map_err(always_lost("table"))?;
         }
-        Err(Error::new(
-            Code::ConcurrentModification,
-            "other writers changed the table all the time; try again when they are done",
-        ))
     }
 
     /// Commits the groups whose fragments are unchanged. `None` if there is none, or after a conflict.
@@ -136,14 +136,22 @@ impl Table {
         let remap = Arc::new(DatasetIndexRemapperOptions::default());
         work.set_committing(true);
         let commit = commit_compaction(&mut dataset, unchanged, remap, plan.options());
-        let committed = self.handle().commit_lock.commit(commit).await;
+        let committed = self.commit(Policy::Compaction, commit).await;
         work.set_committing(false);
         match committed.map_err(Error::from) {
-            Err(error) if error.code() == Code::ConcurrentModification => Ok(None),
+            Err(error) if is_conflict(&error) => Ok(None),
             Err(error) => Err(error),
             Ok(metrics) => Ok(Some((self.committed(dataset), metrics))),
         }
     }
+}
+
+/// All groups were changed meanwhile.
+fn changed() -> Error {
+    Error::new(
+        Code::ConcurrentModification,
+        "other writers changed the rewritten fragments",
+    )
 }
 
 async fn rewrite(

@@ -17,6 +17,7 @@ use lance_table::format::Fragment;
 use serde_json::json;
 
 use super::{Refresh, Refreshed, Source, ViewDefinition, query, schema};
+use crate::commit::{Attempts, Policy, always_lost};
 use crate::error::{Code, Error, Result};
 use crate::ipc::BatchStream;
 use crate::planning::planned;
@@ -24,8 +25,6 @@ use crate::sql::session;
 use crate::table::{Table, Watch};
 use crate::work::WorkContext;
 
-/// Conflicts with other writers before the refresh fails.
-const ATTEMPTS: usize = 20;
 /// Default and largest number of partitions of a query that run concurrently. With one partition there is no merge of
 /// sorted partitions, which cannot spill.
 const CONCURRENCY: usize = 1;
@@ -34,7 +33,7 @@ const MOST_CONCURRENCY: usize = 32;
 const SOURCES: &str = "joust.view.sources";
 
 impl Table {
-    /// Runs the view's query and publishes its result. Dropping the future leaves the view unchanged, unless the commit
+    /// Runs the view's query and commits its result. Dropping the future leaves the view unchanged, unless the commit
     /// is running.
     pub async fn refresh_view(&self, refresh: &Refresh, work: &WorkContext) -> Result<Refreshed> {
         let table = self.begun().await?;
@@ -85,7 +84,8 @@ impl Table {
         properties: HashMap<String, String>,
     ) -> Result<u64> {
         let properties = Arc::new(properties);
-        for _ in 0..ATTEMPTS {
+        let mut attempts = Attempts::at(Policy::Rewrite);
+        loop {
             let newest = self.newest().await?;
             let operation = Operation::Update {
                 removed_fragment_ids: newest
@@ -108,17 +108,14 @@ impl Table {
             let commit = CommitBuilder::new(newest)
                 .with_skip_auto_cleanup(true)
                 .execute(transaction);
-            let committed = self.handle().commit_lock.commit(commit).await;
-            match committed.map_err(Error::from) {
+            match self.commit(Policy::Rewrite, commit).await {
                 Ok(dataset) => return Ok(self.committed(dataset)),
-                Err(error) if error.code() == Code::ConcurrentModification => {}
-                Err(error) => return Err(error),
+                Err(error) => attempts
+                    .lost(error.into())
+                    .await
+                    .map_err(always_lost("view"))?,
             }
         }
-        Err(Error::new(
-            Code::ConcurrentModification,
-            "other writers changed the view all the time; try again when they are done",
-        ))
     }
 }
 

@@ -1,7 +1,8 @@
 //! One commit for many uploads.
 //!
 //! An invalid upload must not fail the others. Uploads of one schema are written together. If that fails, each is
-//! written alone, and only the uploads that fail alone are rejected. The same holds for the [commit](super::publish).
+//! written alone, and only the uploads that fail alone are rejected. The same holds for the
+//! [commit](super::group_commit).
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -17,7 +18,7 @@ use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteMode};
 
-use super::publish::{Group, Publishing, Staged, refuse};
+use super::group_commit::{Group, GroupCommits, Staged, refuse};
 use super::queue::{Rows, Waiting};
 use crate::error::{Error, Result};
 use crate::names::unknown_branch;
@@ -64,24 +65,24 @@ const MOST_PATIENCE: Duration = Duration::from_millis(20);
 pub(super) async fn commit_all(mut committer: Committer) {
     let table = &committer.table;
     let appends = &table.handle.appends;
-    let mut publishing = Publishing::default();
+    let mut commits = GroupCommits::default();
     while let Some(group) = appends.take() {
         let size = group.len();
         let made_ready = async {
             let group = stage_all(table, group).await;
-            publishing.end().await;
+            commits.end().await;
             for_newest(table, group?).await
         };
         // A panic drops the answers of the group, which reports it, and affects nothing else.
         let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
-        publishing.end().await;
+        commits.end().await;
         let Ok(Some(group)) = made_ready else {
             continue;
         };
         let started = Instant::now();
-        publishing.begin(table, group);
+        commits.begin(table, group);
         let committed = async {
-            publishing.end().await;
+            commits.end().await;
             if size > 1 {
                 let patience = MOST_PATIENCE.min(started.elapsed() / PATIENCE);
                 tokio::time::sleep(patience).await;

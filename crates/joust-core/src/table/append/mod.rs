@@ -1,14 +1,14 @@
 //! Append: concurrent uploads share one commit.
 //!
 //! A commit costs milliseconds, whatever its size. So a complete upload waits in the [`Queue`] of its table. A
-//! committer takes all queued uploads, writes them as one set of fragments ([`group`]) and commits once ([`publish`]).
-//! Meanwhile the next group is collected and written. A single client does not wait, and with more clients each commit
-//! serves more of them.
+//! committer takes all queued uploads, writes them as one set of fragments ([`group`]) and commits once
+//! ([`group_commit`]). Meanwhile the next group is collected and written. A single client does not wait, and with more
+//! clients each commit serves more of them.
 //!
 //! Long uploads write their own files as they arrive and share only the commit.
 
 mod group;
-mod publish;
+mod group_commit;
 mod queue;
 
 use std::future::Future;

@@ -67,7 +67,7 @@ async fn rows_that_the_disk_does_not_take_fail_alone() {
         version,
         staged: vec![lost, kept],
     };
-    let made = publish(table, group, None).await.unwrap();
+    let made = commit_group(table, group, None).await.unwrap();
     assert!(lost_answer.await.unwrap().is_err());
     assert_eq!(kept_answer.await.unwrap().unwrap().version, 2);
     assert_eq!(made.count_rows(None).await.unwrap(), 2);
@@ -104,7 +104,7 @@ async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
         version,
         staged: vec![file, memory, fitting],
     };
-    assert!(publish(table.clone(), group, None).await.is_some());
+    assert!(commit_group(table.clone(), group, None).await.is_some());
     commit_all(Committer::new(table.clone())).await;
     let refused = file_answer.await.unwrap().unwrap_err();
     assert_eq!(refused.code(), Code::ConcurrentModification);

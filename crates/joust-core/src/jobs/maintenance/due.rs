@@ -21,7 +21,7 @@ const WORTH_INDEXING: u64 = 256;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Upkeep {
+pub struct MaintenanceDue {
     /// Merge fragments with fewer rows; `None` if no compaction is due.
     pub compact_below: Option<u64>,
     /// Rows that at least one index does not cover yet.
@@ -32,7 +32,7 @@ pub struct Upkeep {
 
 impl Table {
     /// The maintenance that is due, from the manifest alone where it has the numbers.
-    pub async fn upkeep(&self) -> Result<Upkeep> {
+    pub async fn maintenance_due(&self) -> Result<MaintenanceDue> {
         let dataset = self.dataset(ReadOptions::default()).await?;
         let mut parts: Vec<(String, RoaringBitmap)> = Vec::new();
         for index in dataset.load_indices().await?.iter() {
@@ -53,7 +53,7 @@ impl Table {
             fragments.push(Sized { id, rows, covered });
         }
         let unindexed = unindexed(&parts, &fragments);
-        Ok(Upkeep {
+        Ok(MaintenanceDue {
             compact_below: compact_below(&fragments, deleted),
             unindexed_rows: unindexed,
             worth_indexing: unindexed >= WORTH_INDEXING,

@@ -11,7 +11,7 @@ use lance::dataset::transaction::Transaction;
 use tokio::task::JoinHandle;
 
 use super::queue::{Rows, Waiting};
-use crate::commit::{after_fsync, columns_changed, stamped, written_for};
+use crate::commit::{CommitContext, Policy, columns_changed};
 use crate::error::{Code, Error};
 use crate::storage::{LocalWriter, fsync::PendingFsync};
 use crate::table::Table;
@@ -37,13 +37,13 @@ pub(super) struct Group {
 
 /// The commits of a table's groups, in sequence.
 #[derive(Default)]
-pub(super) struct Publishing {
+pub(super) struct GroupCommits {
     /// The version of the last finished commit, if it succeeded.
     last: Option<Arc<Dataset>>,
     current: Option<JoinHandle<Option<Arc<Dataset>>>>,
 }
 
-impl Publishing {
+impl GroupCommits {
     /// Waits until no commit is running. Cancel-safe.
     pub async fn end(&mut self) {
         if let Some(current) = &mut self.current {
@@ -56,13 +56,17 @@ impl Publishing {
     /// Starts the commit of a group, after the [end](Self::end) of the previous one.
     pub fn begin(&mut self, table: &Table, group: Group) {
         let last = self.last.take();
-        self.current = Some(table.spawn(publish(table.clone(), group, last)));
+        self.current = Some(table.spawn(commit_group(table.clone(), group, last)));
     }
 }
 
 /// Commits a group and answers its clients. Returns the new version on success. `last`: the version of the previous
 /// group.
-async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Option<Arc<Dataset>> {
+async fn commit_group(
+    table: Table,
+    group: Group,
+    last: Option<Arc<Dataset>>,
+) -> Option<Arc<Dataset>> {
     let Group {
         mut version,
         mut staged,
@@ -80,7 +84,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
         version = last;
     }
     if staged.len() > 1 {
-        match commit(&table, version.clone(), &staged).await {
+        match commit_files(&table, version.clone(), &staged).await {
             Ok(committed) => {
                 staged.into_iter().for_each(|one| one.written(&committed));
                 return Some(committed);
@@ -97,7 +101,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
     }
     let mut made = None;
     for one in staged {
-        match commit(&table, version.clone(), std::slice::from_ref(&one)).await {
+        match commit_files(&table, version.clone(), std::slice::from_ref(&one)).await {
             Ok(committed) => {
                 one.written(&committed);
                 made = Some(committed);
@@ -112,7 +116,7 @@ async fn publish(table: Table, group: Group, last: Option<Arc<Dataset>>) -> Opti
 }
 
 /// Commits all files as the next version of the table.
-async fn commit(
+async fn commit_files(
     table: &Table,
     version: Arc<Dataset>,
     staged: &[Staged],
@@ -125,10 +129,12 @@ async fn commit(
         .with_skip_auto_cleanup(true)
         .execute_batch(transactions);
     let pending = staged.iter().filter_map(|one| one.pending_fsync.clone());
-    let versions = staged.iter().map(|one| one.version.clone()).collect();
-    let commit = written_for(versions, stamped(stamps, commit));
-    let commit = after_fsync(pending.collect(), commit);
-    let committed = table.handle.commit_lock.commit(commit).await?.dataset;
+    let versions = staged.iter().map(|one| one.version.clone());
+    let context = CommitContext::new(Policy::Append)
+        .stamped(stamps)
+        .written_for(versions.collect())
+        .pending_fsync(pending.collect());
+    let committed = table.commit_in(context, commit).await?.dataset;
     let committed = files.committed(committed);
     table.committed(committed.clone());
     Ok(Arc::new(committed))
@@ -195,5 +201,5 @@ pub(super) fn refuse(uploads: Vec<Waiting>, error: &Error) {
 }
 
 #[cfg(test)]
-#[path = "publish_tests.rs"]
+#[path = "group_commit_tests.rs"]
 mod tests;

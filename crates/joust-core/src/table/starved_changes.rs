@@ -14,19 +14,19 @@ use super::version_pins::Place;
 
 /// The branches with losing changes, and the number of these. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Outrun(Arc<Mutex<HashMap<Place, usize>>>);
+pub(crate) struct StarvedChanges(Arc<Mutex<HashMap<Place, usize>>>);
 
 /// Registers a losing change until it is dropped.
 pub(super) struct Losing {
-    outrun: Outrun,
+    starved_changes: StarvedChanges,
     place: Place,
 }
 
-impl Outrun {
+impl StarvedChanges {
     pub(super) fn add(&self, place: &Place) -> Losing {
         *self.0.lock().entry(place.clone()).or_default() += 1;
         Losing {
-            outrun: self.clone(),
+            starved_changes: self.clone(),
             place: place.clone(),
         }
     }
@@ -38,7 +38,7 @@ impl Outrun {
 
 impl Drop for Losing {
     fn drop(&mut self) {
-        let mut places = self.outrun.0.lock();
+        let mut places = self.starved_changes.0.lock();
         if let Some(count) = places.get_mut(&self.place) {
             *count -= 1;
             if *count == 0 {
@@ -53,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_branch_is_outrun_as_long_as_one_of_its_changes_is() {
-        let outrun = Outrun::default();
+    fn a_branch_is_listed_as_long_as_one_of_its_changes_starves() {
+        let starved_changes = StarvedChanges::default();
         let place = Place {
             location: "/t.lance".into(),
             branch: Some("b".into()),
         };
-        let one = outrun.add(&place);
-        let other = outrun.add(&place);
+        let one = starved_changes.add(&place);
+        let other = starved_changes.add(&place);
         drop(one);
-        assert!(outrun.places() == [place]);
+        assert!(starved_changes.places() == [place]);
         drop(other);
-        assert!(outrun.places().is_empty());
+        assert!(starved_changes.places().is_empty());
     }
 }
