@@ -18,6 +18,7 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly payload: unknown,
     readonly context: Readonly<Record<string, string>>,
     readonly fresh: Freshness,
+    readonly timeLeftMs: number | undefined,
   ) {
     this.#request = request;
     this.requestId = request.requestId;
@@ -28,7 +29,7 @@ export class RequestCall implements Call<unknown, unknown> {
   }
 
   onAbort(work: () => void): void {
-    if (this.#request.aborted) work();
+    if (this.#request.cancelled) work();
     else this.#request.onAbort(work);
   }
 }

@@ -3,7 +3,7 @@ import type { Services } from "../api/services.js";
 import type { ThreadRpc } from "./thread-rpc.js";
 
 /** The members of a call that a worker thread sends to the main thread. */
-type ForwardedCall = Omit<Call<unknown, unknown>, "header" | "onAbort">;
+type ForwardedCall = Omit<Call<unknown, unknown>, "header" | "onAbort" | "timeLeftMs">;
 
 /** The operations for a worker thread: those with `mainThreadOnly` run in the main thread. */
 export const forwardToMainThread = (
@@ -25,7 +25,7 @@ export function mainThreadHandler(services: Services, operations: readonly Opera
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
   return {
     async handle(id: string, forwarded: ForwardedCall): Promise<Reply> {
-      const call = { ...forwarded, header: () => "", onAbort: () => {} };
+      const call = { ...forwarded, header: () => "", onAbort: () => {}, timeLeftMs: undefined };
       return (byId.get(id) as Operation).handle(services, call);
     },
   };

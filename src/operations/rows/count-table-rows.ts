@@ -16,6 +16,7 @@ export const countTableRows = operation({
   body: { kind: "json", schema: countRequest },
   reply: count,
   permission: "read",
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   handle(services, call) {
     const request = { ...call.params, ...call.payload };
