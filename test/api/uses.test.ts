@@ -53,7 +53,7 @@ const call = {
   context: {},
   fresh: {},
   attempt: undefined,
-    timeLeftMs: undefined,
+  timeLeftMs: undefined,
   header: () => "",
   onAbort: () => {},
 } as const;
