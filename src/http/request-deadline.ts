@@ -1,4 +1,4 @@
-import { ErrorCode, invalidInput, JoustError } from "../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput, JoustError } from "../foundation/errors.js";
 import type { Headers } from "./headers.js";
 
 const HEADER = "x-request-timeout-ms";
@@ -52,12 +52,14 @@ export class RequestDeadline {
     return Math.max(1, Math.ceil(this.#end - performance.now()));
   }
 
-  get hasExpired(): boolean {
-    return performance.now() >= this.#end;
-  }
-
   clear(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** The error of a read that the engine ended at the deadline, before the timer of this thread ran. */
+  endedBy(error: unknown): JoustError | undefined {
+    const isEnded = performance.now() >= this.#end && hasCode(error, ErrorCode.ServiceUnavailable);
+    return isEnded ? this.exceeded("read") : undefined;
   }
 
   /** 504 with what to do. No code of the specification is for time limits: 17 means that a request may be repeated. */
@@ -71,7 +73,7 @@ const advice: Readonly<Record<ExpiredWork, string>> = {
   read: ": ask for less, or allow more time",
   nothing: ": it changed nothing; allow more time",
   unknown:
-    ": it still runs and may take effect, so its outcome is unknown; read the state before you send it again, or send it with an `Idempotency-Key`",
+    ": it still runs and may take effect, so its outcome is unknown; read the state before you send it again, or repeat it with the same `Idempotency-Key` if it had one",
 };
 
 function parse(text: string): number {

@@ -194,7 +194,7 @@ export class RequestHandler {
 
   /** Ends the request at its deadline. */
   readonly #expire = (): void => {
-    const { request, route } = this;
+    const { request } = this;
     const deadline = this.#deadline as RequestDeadline;
     request.limitBody(BODY_GRACE_MILLIS);
     if (!this.#call) {
@@ -203,11 +203,15 @@ export class RequestHandler {
     } else if (this.#uploadConsumer && !request.bodyEnded) {
       // The engine commits nothing before the end of an upload.
       this.#uploadConsumer.fail(deadline.exceeded("nothing"));
-    } else if (route.operation.permission === "read") {
+    } else if (this.#isRead) {
       request.cancelWork();
       this.#sendFailure(deadline.exceeded("read"));
     } else if (!this.#resendsAtOnce) this.#sendFailure(deadline.exceeded("unknown"));
   };
+
+  get #isRead(): boolean {
+    return this.route.operation.permission === "read";
+  }
 
   /**
    * LanceDB SDKs send an upload again after 504, under another id: rows that are committed after the reply would be
@@ -367,7 +371,8 @@ export class RequestHandler {
 
   readonly #fail = (error: unknown): void => {
     this.#releaseBody();
-    this.#sendFailure(error);
+    const ended = this.#call && this.#isRead ? this.#deadline?.endedBy(error) : undefined;
+    this.#sendFailure(ended ?? error);
   };
 
   #sendFailure(error: unknown): void {

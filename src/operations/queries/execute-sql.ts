@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
+import { timeoutOf } from "../../api/time-left.js";
 import { runStatement, type SqlFormat } from "./sql-statement.js";
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
@@ -61,6 +62,7 @@ export const executeSql = operation({
     const answer = await runStatement(services, call.payload, {
       format,
       fresh: call.fresh,
+      timeout: timeoutOf(call),
       onAbort: (work) => call.onAbort(work),
     });
     return { kind: "arrow", contentType, answer };

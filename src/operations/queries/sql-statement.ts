@@ -27,6 +27,8 @@ export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
 export interface SqlRun {
   readonly format: SqlFormat;
   readonly fresh: Freshness;
+  /** The time that the request has left. */
+  readonly timeout?: { timeoutMs?: number };
   /** Runs `work` if the client disconnects. */
   onAbort(work: () => void): void;
 }
@@ -39,7 +41,7 @@ export interface SqlRun {
 export async function runStatement(
   services: ListingServices,
   body: Uint8Array,
-  { format, fresh, onAbort }: SqlRun,
+  { format, fresh, timeout, onAbort }: SqlRun,
 ): Promise<QueryAnswer> {
   const { engine } = services;
   const tables = await engine.sqlTables(body);
@@ -47,7 +49,7 @@ export async function runStatement(
   const sources = await Promise.all(tables.map((table) => resolve(services, table, records)));
   const listing = await listInformation(services, sources, fresh);
   const number = nextQueryNumber();
-  const options = mergeObjects({ sources, format, number, ...listing }, fresh);
+  const options = mergeObjects({ sources, format, number, ...listing, ...timeout }, fresh);
   try {
     const answer = engine.sql(body, options);
     // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
