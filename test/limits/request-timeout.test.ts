@@ -64,13 +64,16 @@ describe.each(variants)("deadlines with --http %s and --http-threads %s", (http,
   });
 
   it("leave the outcome of an update open, and its repetition with the same key gets it", async () => {
-    const body = { updates: [["name", slowExpression("name")]] };
+    const body = { updates: [["name", `encode(${slowExpression("name")}, 'hex')`]] };
     const headers = { "idempotency-key": randomUUID() };
     const path = "/v1/table/few/update";
     const answer = await within(20, path, body, headers);
     expectFailure(answer, 504, 17, /its outcome is unknown; read the state .* `Idempotency-Key`/);
     const repeated = await joust.client.request(path, { body, headers });
-    expect([repeated.status, repeated.json.updated_rows]).toEqual([200, ROWS]);
+    expect([repeated.status, repeated.text]).toEqual([
+      200,
+      expect.stringContaining(`"updated_rows":${ROWS}`),
+    ]);
     expect(repeated.headers.get("idempotent-replayed")).toBe("true");
     const { json } = await joust.client.post("/v1/table/few/version/list", {});
     expect(json.versions).toHaveLength(2);
