@@ -32,7 +32,7 @@ export const RUST_LAYERS = {
 const FOUNDATION = ["foundation", "native", "telemetry"];
 const CATALOG = [...FOUNDATION, "config", "engine", "database", "cluster", "catalog"];
 const JOBS = [...CATALOG, "tables", "multipart", "jobs"];
-const SERVICES = [...JOBS, "maintenance", "prewarm"];
+const SERVICES = [...JOBS, "maintenance", "prewarm", "limits"];
 const SERVER = [...SERVICES, "api", "auth", "operations", "http", "threads", "demo"];
 
 /** Folders of `src/`, and `native` for the addon. A folder imports only what its list names. */
@@ -50,10 +50,11 @@ export const TYPESCRIPT_IMPORTS = {
   jobs: [...CATALOG, "multipart"],
   maintenance: JOBS,
   prewarm: [...CATALOG, "tables"],
+  limits: JOBS,
   api: SERVICES,
   auth: [...FOUNDATION, "catalog", "api"],
   operations: [...SERVICES, "api"],
-  http: [...FOUNDATION, "config", "engine", "tables", "auth", "api"],
+  http: [...FOUNDATION, "config", "engine", "tables", "limits", "auth", "api"],
   threads: [...FOUNDATION, "api"],
   demo: FOUNDATION,
   server: SERVER,

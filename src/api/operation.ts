@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
+import type { LimitedWork } from "../limits/request-admission.js";
 import type { Freshness } from "../tables/target.js";
 import type { Attempt } from "./idempotency/idempotency.js";
 import type { Services } from "./services.js";
@@ -38,6 +39,8 @@ export interface Call<Params, Payload> {
   readonly context: Readonly<Record<string, string>>;
   /** How recent the state must be that the reply reports. */
   readonly fresh: Freshness;
+  /** Time that the request has left, ms; undefined without a deadline. */
+  readonly timeLeftMs: number | undefined;
   /** Present if the request is idempotent (see idempotency/). */
   readonly attempt: Attempt | undefined;
   /** One request header, lower-case name; "" when absent. */
@@ -128,6 +131,8 @@ export interface Operation {
   readonly reply?: TSchema;
   readonly permission: Permission;
   readonly administrative?: Administrative;
+  /** What the limits count besides requests and uploaded bytes (see limits/). */
+  readonly limited?: readonly LimitedWork[];
   /** The operation changes no table and no namespace, so it leaves no transaction record. */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
@@ -135,7 +140,7 @@ export interface Operation {
   readonly repeatable?: true;
   /**
    * The handler needs state that exists once in the process, so it always runs on the main thread. There it
-   * sees no headers, and `onAbort` never runs.
+   * sees no headers and no deadline, and `onAbort` never runs.
    */
   readonly mainThreadOnly?: true;
   /** Successful status (default 200). */

@@ -2,6 +2,7 @@ import type { Engine } from "../../native/index.js";
 import type { Catalog } from "../catalog/catalog.js";
 import type { Config } from "../config/config.js";
 import type { Jobs } from "../jobs/jobs.js";
+import type { LimitMemory } from "../limits/limit-memory.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { MultipartWrites } from "../multipart/multipart.js";
 import type { PrewarmQueue } from "../prewarm/prewarm-queue.js";
@@ -25,5 +26,7 @@ export interface Services {
   readonly maintenance: Maintenance;
   readonly prewarming: PrewarmQueue;
   readonly threads: Threads;
+  /** Absent without a limits file. */
+  readonly limits: Pick<LimitMemory, "refusals"> | undefined;
   readonly log: Logger;
 }

@@ -23,6 +23,8 @@ export interface Config {
   readonly apiKey?: string;
   /** The file for the first admin key of a new catalog. */
   readonly firstKeyFile: string;
+  /** Absolute path of the limits file. Without it there are no limits. */
+  readonly limitsFile?: string;
   readonly logLevel: LogLevel;
   /** `postgres://...`, or the absolute path of a SQLite file. */
   readonly catalog: string;
@@ -44,6 +46,8 @@ export interface Config {
   readonly stalenessMs?: number;
   /** 0 is no limit. */
   readonly queryTimeoutMs: number;
+  /** Until the reply begins. 0 is no limit. */
+  readonly requestTimeoutMs: number;
   /** 0 is no limit. */
   readonly viewTimeoutMs: number;
   readonly viewDiskBytes: number;

@@ -62,6 +62,10 @@ export const serverOptions = {
     type: text("FILE"),
     help: "file with that admin key on its only line",
   }),
+  limits: option({
+    type: text("FILE"),
+    help: "YAML or JSON file with limits of callers and namespaces; reloaded on SIGHUP and after a change",
+  }),
   "log-level": option({
     type: choice(logLevels),
     fallback: "info",
@@ -126,6 +130,11 @@ export const serverOptions = {
     type: duration,
     fallback: "5m",
     help: "time limit of a query, a count or a plan, without the time to send the result; 0 is no limit",
+  }),
+  "request-timeout": option({
+    type: duration,
+    fallback: "0",
+    help: "time limit of a request until its reply begins; beyond it the reply is 504; 0 is no limit",
   }),
   "view-timeout": option({
     type: duration,

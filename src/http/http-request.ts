@@ -8,7 +8,7 @@ import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
 import { type EncodedReply, encodeReply, type ResponseWriter, sendReply } from "./reply.js";
 import { type SendingReply, slowRate } from "./reply-limiter.js";
-import type { TransportResponse } from "./transport/transport.js";
+import { remoteAddressOf, type TransportResponse } from "./transport/transport.js";
 
 const discardBody: BodyConsumer = { push() {}, end() {}, fail() {} };
 
@@ -49,6 +49,8 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
   /** Id of the operation, for the log. */
   operation = "";
   aborted = false;
+  /** The result of the handler is not needed any more. */
+  cancelled = false;
   /** True inside a callback of the socket: the transport corks writes there. */
   #corked = true;
   #consumer: BodyConsumer = discardBody;
@@ -72,6 +74,10 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
   #lastTick = 0;
   readonly #onAbort: (() => void)[] = [];
   #onEnd: (() => void) | undefined;
+  /** Runs when the request has ended in any way. */
+  #onRelease: (() => void)[] | undefined;
+  /** The reply does not wait for the rest of the body. */
+  #bodyLimited = false;
 
   constructor(
     private readonly server: ServerContext,
@@ -104,9 +110,29 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
    * Calls `fail` if `limiter` has no memory left.
    */
   deferBody(limiter: BodyLimiter, fail: (error: unknown) => void): void {
-    if (this.#bodyEnded) return;
+    if (this.#bodyEnded || this.#pending) return;
     this.#pending = new PendingBody(limiter, () => this.pause(), fail);
     this.#consumer = this.#pending;
+  }
+
+  /** The address of the other end of the connection; "" after it was closed. */
+  get remoteAddress(): string {
+    return this.aborted ? "" : remoteAddressOf(this.res);
+  }
+
+  /** Sends the reply after this time (ms) even if the body has not ended, and closes the connection then. */
+  limitBody(ms: number): void {
+    if (this.#bodyEnded || this.aborted) return;
+    const limit = () => {
+      this.#bodyLimited = true;
+      if (this.#waitingReply && !this.aborted) this.#send(this.#waitingReply, true);
+    };
+    if (ms === 0) {
+      limit();
+      return;
+    }
+    const timer = setTimeout(limit, ms).unref();
+    this.onRelease(() => clearTimeout(timer));
   }
 
   /** Lets the client send the whole body even after the request has failed. */
@@ -139,6 +165,29 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
 
   onEnd(work: () => void): void {
     this.#onEnd = work;
+  }
+
+  /** Runs `work` when the reply was handed to the socket or the client has disconnected. */
+  onRelease(work: () => void): void {
+    this.#onRelease ??= [];
+    this.#onRelease.push(work);
+  }
+
+  #release(): void {
+    this.#onEnd?.();
+    for (const work of this.#onRelease?.splice(0) ?? []) work();
+  }
+
+  /** Stops the work of the handler as if the client had disconnected. */
+  cancelWork(): void {
+    this.cancelled = true;
+    for (const work of this.#onAbort.splice(0)) {
+      try {
+        work();
+      } catch (error) {
+        this.server.requestFailed(this, asJoustError(error));
+      }
+    }
   }
 
   /** Registers the socket's callbacks if the first one returns before the reply is finished. */
@@ -194,7 +243,7 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     const encoded = encodeReply(reply);
     this.#replied = true;
     this.#discardPending();
-    if (this.#bodyEnded) this.#send(encoded, false);
+    if (this.#bodyEnded || this.#bodyLimited) this.#send(encoded, !this.#bodyEnded);
     else this.#sendAfterBody(encoded);
   }
 
@@ -257,7 +306,7 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
   finish(status: number): void {
     this.#finished = true;
     this.server.inFlight.delete(this);
-    this.#onEnd?.();
+    this.#release();
     this.server.requestFinished(this, status);
   }
 
@@ -313,14 +362,8 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     this.#discardPending();
     if (this.#waitingReply) release(this.#waitingReply);
     this.server.inFlight.delete(this);
-    this.#onEnd?.();
-    for (const work of this.#onAbort) {
-      try {
-        work();
-      } catch (error) {
-        this.server.requestFailed(this, asJoustError(error));
-      }
-    }
+    this.#release();
+    this.cancelWork();
     this.server.requestFinished(this, 499);
   }
 }

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorName, errorReply, type JoustError } from "../foundation/errors.js";
+import { LimitExceeded } from "../limits/limit-exceeded.js";
 
 /** The body of every error reply: a problem object (RFC 9457) with the `error` and `code` of the Lance namespace specification. */
 export interface Problem {
@@ -10,6 +11,8 @@ export interface Problem {
   instance: string;
   error: string;
   code: number;
+  /** The name of the limit that refuses the request. */
+  limit?: string;
 }
 
 /** `table-not-found` and `table not found` for TableNotFound. */
@@ -32,9 +35,13 @@ export function problem(error: JoustError, path: string): Problem {
     instance: path,
     error: error.message,
     code: error.code,
+    ...(error instanceof LimitExceeded && { limit: error.limit }),
   };
 }
 
 /** The headers of the reply for a failure. */
-export const problemHeaders = (error: JoustError): Readonly<Record<string, string>> | undefined =>
-  errorReply(error.code).headers;
+export function problemHeaders(error: JoustError): Readonly<Record<string, string>> | undefined {
+  if (error instanceof LimitExceeded) return { "retry-after": String(error.retryAfterSeconds) };
+  // A repetition has the same deadline, so it is no use to send it at once.
+  return error.status === 504 ? undefined : errorReply(error.code).headers;
+}

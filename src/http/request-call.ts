@@ -21,6 +21,7 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly payload: unknown,
     readonly context: Readonly<Record<string, string>>,
     readonly fresh: Freshness,
+    readonly timeLeftMs: number | undefined,
     private readonly identity: Identity,
     private readonly services: Services,
   ) {
@@ -33,7 +34,7 @@ export class RequestCall implements Call<unknown, unknown> {
   }
 
   onAbort(work: () => void): void {
-    if (this.#request.aborted) work();
+    if (this.#request.cancelled) work();
     else this.#request.onAbort(work);
   }
 

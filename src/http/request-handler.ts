@@ -1,16 +1,10 @@
-import { requestFingerprint } from "../api/idempotency/fingerprint.js";
 import type { Attempt } from "../api/idempotency/idempotency.js";
-import { type IdempotencyKey, idempotencyKey, scopeToCaller } from "../api/idempotency/key.js";
+import { type IdempotencyKey, idempotencyKey } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
-import type { RawParams, Reply } from "../api/operation.js";
+import type { Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
-import { contextOf, keyOf } from "../api/validation/common-members.js";
-import {
-  checkBodyId,
-  decode,
-  defaultDelimiter,
-  parseIdentifier,
-} from "../api/validation/identifier.js";
+import { contextOf } from "../api/validation/common-members.js";
+import { checkBodyId } from "../api/validation/identifier.js";
 import { parseJson } from "../api/validation/json.js";
 import { parseQuery } from "../api/validation/params.js";
 import {
@@ -21,19 +15,29 @@ import {
 } from "../auth/authenticator.js";
 import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
-import { asJoustError, invalidInput, JoustError } from "../foundation/errors.js";
+import { asJoustError, JoustError } from "../foundation/errors.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
+import type { Limiter } from "../limits/limiter.js";
+import type { RequestAdmission } from "../limits/request-admission.js";
 import { BodyBuffer, type BodyConsumer, UploadConsumer } from "./body-consumers.js";
 import { type BodyKind, bodyHeaderError, bodyKind } from "./body-kind.js";
 import type { BodyLimiter } from "./body-limiter.js";
 import type { HttpRequest } from "./http-request.js";
 import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
+import { idempotentRequest } from "./idempotent-request.js";
+import { apiKeyIn, keyInBodyLimit } from "./key-in-body.js";
+import { pathId, pathParams } from "./path-params.js";
 import { RequestCall } from "./request-call.js";
+import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
+import {
+  admitRequest,
+  admitUnauthenticated,
+  checkUnauthenticated,
+  jobOf,
+  meteredBody,
+} from "./request-limits.js";
 import type { Route } from "./route.js";
 import type { RouteMatch } from "./router.js";
-
-/** The largest body that the server reads to look for an API key in it, bytes. */
-const keyInBodyLimit = 1024 * 1024;
 
 /**
  * The largest Arrow body that the server buffers before it calls the handler, bytes. Such a body arrives
@@ -42,7 +46,6 @@ const keyInBodyLimit = 1024 * 1024;
 const shortUpload = 64 * 1024;
 
 const emptyBody = new Uint8Array(0);
-const noPathParams: Readonly<Record<string, string>> = Object.freeze({});
 
 export interface RequestDependencies {
   readonly services: Services;
@@ -52,13 +55,16 @@ export interface RequestDependencies {
   readonly bodyLimiter: BodyLimiter;
   /** For bodies that the server reads before it has authenticated their callers. */
   readonly unauthenticatedBodyLimiter: BodyLimiter;
+  /** Absent without a limits file. */
+  readonly limiter?: Limiter;
 }
 
 /**
  * Handles one request to a known route, in this order:
  *
- * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401).
- * 2. Check that the role of the caller covers the operation (403).
+ * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401), and count the request
+ *    for its limits (429).
+ * 2. Check that the role of the caller covers the operation (403), and start its deadline (504).
  * 3. Check the content type and the announced size of the body (415, 413).
  * 4. Read the idempotency key.
  * 5. Read the body: buffer JSON and short Arrow bodies, stream longer Arrow bodies to the engine.
@@ -81,6 +87,12 @@ export class RequestHandler {
   #call: RequestCall | undefined;
   #idempotencyKey: IdempotencyKey | undefined;
   #idempotentBody: IdempotentBody | undefined;
+  #admission: RequestAdmission | undefined;
+  #deadline: RequestDeadline | undefined;
+  /** Receives the bytes of an upload. */
+  #uploadConsumer: BodyConsumer | undefined;
+  /** The deadline has ended the request before its handler began. */
+  #ended = false;
 
   constructor(
     private readonly dependencies: RequestDependencies,
@@ -115,7 +127,8 @@ export class RequestHandler {
 
   /** A body without a valid key gets 401, also if the body has other errors. */
   #readKeyFromBody(): void {
-    const { unauthenticatedBodyLimiter, services } = this.dependencies;
+    const { unauthenticatedBodyLimiter, services, limiter } = this.dependencies;
+    if (limiter) checkUnauthenticated(limiter, this.request);
     const limit = Math.min(keyInBodyLimit, services.config.maxJsonBytes);
     const fail = () => this.#fail(unauthenticated());
     this.#bufferBody(new BodyBuffer(limit, unauthenticatedBodyLimiter, this.#onBodyWithKey, fail));
@@ -136,21 +149,76 @@ export class RequestHandler {
     }
   };
 
-  /** @throws JoustError 401, 403, 413, 415 */
+  /** @throws JoustError 400, 401, 403, 413, 415, 429 */
   #authenticated(resolved: Identity | undefined): void {
     const { request, dependencies, route } = this;
+    const { limiter } = dependencies;
+    if (limiter && !resolved) admitUnauthenticated(limiter, request);
     const identity = requireIdentity(resolved);
     this.#identity = identity;
+    if (limiter) {
+      const { id } = this.segments;
+      this.#admission = admitRequest(limiter, request, route, identity, id, this.query);
+    }
     checkPermission(route.operation, identity);
     request.markAuthenticated();
     request.callerId = identity.id;
+    this.#startDeadline();
     const headerError = bodyHeaderError(this.#kind, request.headers, dependencies.services.config);
     if (headerError) throw headerError;
     this.#idempotencyKey = idempotencyKey(route.operation, route.dialect, request.headers);
+    if (this.#kind === "arrow") this.#admission?.checkUpload();
+    const check = this.#admission?.checkStorage();
+    if (check === undefined) {
+      this.#admitted();
+      return;
+    }
+    if (!this.#body) request.deferBody(dependencies.bodyLimiter, this.#fail);
+    check.then(() => this.#admitted()).catch(this.#fail);
+  }
+
+  #admitted(): void {
+    if (this.#ended) return;
     if (this.#body) {
-      this.#bodyBuffer?.moveTo(dependencies.bodyLimiter);
+      this.#bodyBuffer?.moveTo(this.dependencies.bodyLimiter);
       this.#run();
     } else this.#readBody();
+  }
+
+  #startDeadline(): void {
+    const { headers, started } = this.request;
+    const { requestTimeoutMs } = this.dependencies.services.config;
+    this.#deadline = RequestDeadline.start(headers, requestTimeoutMs, started, this.#expire);
+    if (this.#deadline) this.request.onRelease(() => this.#deadline?.clear());
+  }
+
+  /** Ends the request at its deadline. */
+  readonly #expire = (): void => {
+    const { request } = this;
+    const deadline = this.#deadline as RequestDeadline;
+    request.limitBody(BODY_GRACE_MILLIS);
+    if (!this.#call) {
+      this.#ended = true;
+      this.#fail(deadline.exceeded("nothing"));
+    } else if (this.#uploadConsumer && !request.bodyEnded) {
+      // The engine commits nothing before the end of an upload.
+      this.#uploadConsumer.fail(deadline.exceeded("nothing"));
+    } else if (this.#isRead) {
+      request.cancelWork();
+      this.#sendFailure(deadline.exceeded("read"));
+    } else if (!this.#resendsAtOnce) this.#sendFailure(deadline.exceeded("unknown"));
+  };
+
+  get #isRead(): boolean {
+    return this.route.operation.permission === "read";
+  }
+
+  /**
+   * LanceDB SDKs send an upload again after 504, under another id: rows that are committed after the reply would be
+   * stored twice. Such a request waits for its outcome instead.
+   */
+  get #resendsAtOnce(): boolean {
+    return this.route.dialect === "lancedb" && this.#kind === "arrow" && !this.#idempotencyKey;
   }
 
   #readBody(): void {
@@ -174,6 +242,8 @@ export class RequestHandler {
     // Without free memory the body streams instead, and waits for memory in the engine.
     if (isShort && bodyLimiter.tryReserve(length)) {
       const buffer = new BodyBuffer(length, bodyLimiter, this.#onBody, this.#fail, length);
+      this.#bodyBuffer = buffer;
+      this.#admission?.chargeUpload(length);
       this.#bufferBody(buffer, true);
       return;
     }
@@ -189,6 +259,8 @@ export class RequestHandler {
     if (this.#idempotencyKey) {
       consumer = this.#idempotentBody = new DigestedUpload(consumer, upload, request);
     }
+    if (this.#admission) consumer = meteredBody(consumer, this.#admission);
+    this.#uploadConsumer = consumer;
     request.consumeBody(consumer, true);
     this.#run();
   }
@@ -211,18 +283,19 @@ export class RequestHandler {
   #run(): void {
     const { route, request } = this;
     const raw = parseQuery(this.query);
-    const id = this.#id(raw);
+    const id = pathId(this.segments, raw);
     const body = route.body && this.#kind === "json" ? this.#jsonBody(id) : undefined;
     const params = route.params.read(route.translation?.params?.(raw) ?? raw);
     this.#call = new RequestCall(
       request,
       route.dialect,
       id,
-      this.#pathParams(),
+      pathParams(this.segments),
       params,
       body ?? this.#rawBody,
       contextOf(request.headers, body),
       request.headers.fresh(),
+      this.#deadline?.leftMs,
       this.#identity as Identity,
       this.dependencies.services,
     );
@@ -253,55 +326,22 @@ export class RequestHandler {
   }
 
   #handle(call: RequestCall): Promise<Reply> | Reply {
-    return this.route.operation.handle(this.dependencies.services, call);
+    const { operation } = this.route;
+    if (!this.#admission) return operation.handle(this.dependencies.services, call);
+    const handle = () => operation.handle(this.dependencies.services, call);
+    return this.#admission.run(call.id, handle, jobOf);
   }
 
   /** Runs the handler unless an earlier request with the same idempotency key has run it. */
   #runOnce(call: RequestCall, key: IdempotencyKey): Promise<Reply> {
     const { route, request, query } = this;
     const callerId = this.#identity?.id ?? "";
-    const idempotentRequest = {
-      ...scopeToCaller(key, callerId),
-      repeatable: route.operation.repeatable === true,
-      body: this.#idempotentBody ?? bufferedBody(this.#body ?? emptyBody),
-      fingerprint: (bodyDigest: Buffer) =>
-        requestFingerprint(
-          {
-            operation: route.operation.id,
-            dialect: route.dialect,
-            path: request.path,
-            query,
-            callerId,
-            header: (name) => request.headers.get(name),
-          },
-          bodyDigest,
-        ),
-    };
-    return runIdempotent(this.dependencies.services, idempotentRequest, (attempt?: Attempt) => {
+    const body = this.#idempotentBody ?? bufferedBody(this.#body ?? emptyBody);
+    const repeatable = idempotentRequest(route, request, query, key, callerId, body);
+    return runIdempotent(this.dependencies.services, repeatable, (attempt?: Attempt) => {
       call.attempt = attempt;
       return this.#handle(call);
     });
-  }
-
-  #id(raw: RawParams): string[] {
-    const segment = this.segments.id;
-    if (segment === undefined) return [];
-    const delimiter = raw.delimiter ?? defaultDelimiter;
-    if (typeof delimiter !== "string" || delimiter === "") {
-      throw invalidInput("`delimiter` must be given once and not be empty");
-    }
-    return parseIdentifier(segment, delimiter);
-  }
-
-  /** Path parameters other than the id. */
-  #pathParams(): Readonly<Record<string, string>> {
-    let params: Record<string, string> | undefined;
-    for (const name in this.segments) {
-      if (name === "id") continue;
-      params ??= {};
-      params[name] = decode(this.segments[name] as string, `\`${name}\` in the path`);
-    }
-    return params ?? noPathParams;
   }
 
   #jsonBody(id: readonly string[]): Record<string, unknown> {
@@ -320,6 +360,7 @@ export class RequestHandler {
   };
 
   readonly #reply = (reply: Reply): void => {
+    this.#deadline?.clear();
     const { operation, translation } = this.route;
     let final = reply;
     if (operation.status && final.kind !== "arrow" && !final.status) {
@@ -331,8 +372,14 @@ export class RequestHandler {
   };
 
   readonly #fail = (error: unknown): void => {
+    this.#releaseBody();
+    const ended = this.#call && this.#isRead ? this.#deadline?.endedBy(error) : undefined;
+    this.#sendFailure(ended ?? error);
+  };
+
+  #sendFailure(error: unknown): void {
+    this.#deadline?.clear();
     try {
-      this.#releaseBody();
       const joustError = asJoustError(error);
       const translated = this.route.translation?.failure?.(joustError) ?? joustError;
       if (translated instanceof JoustError) this.request.fail(translated);
@@ -340,7 +387,7 @@ export class RequestHandler {
     } catch (unexpected) {
       this.request.failUnexpectedly(unexpected);
     }
-  };
+  }
 
   /**
    * Releases the memory of the body. If the upload has not ended, it is aborted. An upload that no
@@ -350,14 +397,5 @@ export class RequestHandler {
     this.#bodyBuffer?.discard();
     if (this.request.bodyEnded) this.#upload?.discard();
     else this.#upload?.abort();
-  }
-}
-
-/** The API key in a body; "" if the body has none or is invalid. */
-function apiKeyIn(body: Uint8Array): string {
-  try {
-    return keyOf(parseJson(body));
-  } catch {
-    return "";
   }
 }

@@ -2,6 +2,7 @@ import type { Operation, Reply, Translation } from "../api/operation.js";
 import { type Authenticator, requireIdentity } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { InFlightSet } from "../foundation/in-flight-set.js";
+import type { LimitRules } from "../limits/limit-rules.js";
 import { type Drainable, drain } from "./drain.js";
 import { rejectFraming } from "./framing-error.js";
 import { Headers } from "./headers.js";
@@ -10,6 +11,7 @@ import { OriginCheck } from "./origin-check.js";
 import { problemStatus } from "./problem.js";
 import type { ReplyLimiter } from "./reply-limiter.js";
 import { type RequestDependencies, RequestHandler } from "./request-handler.js";
+import { admitUnauthenticated } from "./request-limits.js";
 import { routes } from "./route.js";
 import { type RouteMatch, Router } from "./router.js";
 import { transportOf } from "./transport/open.js";
@@ -75,6 +77,11 @@ export class Server implements ServerContext, Drainable {
   /** See `Transport.reloadTls`. */
   reloadTls(): Promise<void> {
     return this.#transport.reloadTls();
+  }
+
+  /** Applies other limits from the next request on. Does nothing on a server without limits. */
+  setLimits(rules: LimitRules): void {
+    this.options.limiter?.setRules(rules);
   }
 
   /** See `drain`. */
@@ -175,8 +182,10 @@ export class Server implements ServerContext, Drainable {
   #servePage(request: HttpRequest, method: string, path: string): boolean {
     if (method !== "get" && method !== "head") return false;
     const page = this.options.page(path);
-    if (page) request.respond(page);
-    return page !== undefined;
+    if (page === undefined) return false;
+    if (this.options.limiter) admitUnauthenticated(this.options.limiter, request);
+    request.respond(page);
+    return true;
   }
 
   #route(request: HttpRequest, method: string, path: string, query: string): void {
@@ -197,7 +206,11 @@ export class Server implements ServerContext, Drainable {
     verb: string,
     path: string,
   ): Promise<void> {
-    requireIdentity(await this.#authenticator.identify(request.headers.key));
+    const { limiter } = this.options;
+    const identity = await this.#authenticator.identify(request.headers.key);
+    if (limiter && !identity) admitUnauthenticated(limiter, request);
+    const caller = requireIdentity(identity);
+    limiter?.admit({ caller, namespace: undefined, work: [] });
     request.markAuthenticated();
     if (!match) {
       const similar = this.#router.similar(path);

@@ -6,6 +6,7 @@ import { Upload } from "../engine/index.js";
 import { BodyLimiter } from "../http/body-limiter.js";
 import { ReplyLimiter } from "../http/reply-limiter.js";
 import { Server } from "../http/server.js";
+import type { Limiter } from "../limits/limiter.js";
 import { translations } from "../operations/index.js";
 import type { SharedState } from "../threads/shared-state.js";
 
@@ -14,11 +15,12 @@ export interface HttpServerDependencies {
   readonly operations: readonly Operation[];
   readonly authenticator: Authenticator;
   readonly shared: SharedState;
+  readonly limiter: Limiter | undefined;
 }
 
 /** The HTTP server of one thread. All threads share the memory limit of request bodies. */
 export function createHttpServer(dependencies: HttpServerDependencies): Server {
-  const { services, operations, authenticator, shared } = dependencies;
+  const { services, operations, authenticator, shared, limiter } = dependencies;
   const { config, engine } = services;
   return new Server({
     services,
@@ -27,6 +29,7 @@ export function createHttpServer(dependencies: HttpServerDependencies): Server {
     page: docsPage,
     isWarming: shared.warming.get,
     authenticator,
+    ...(limiter && { limiter }),
     openUpload: () => new Upload(engine),
     bodyLimiter: BodyLimiter.forAuthenticated(config.memoryBytes, shared.bodyBytes),
     unauthenticatedBodyLimiter: BodyLimiter.forUnauthenticated(config.memoryBytes),

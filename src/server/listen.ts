@@ -7,6 +7,7 @@ import { mainThreadHandler } from "../threads/forwarded-operations.js";
 import type { SharedState } from "../threads/shared-state.js";
 import type { Targets } from "../threads/thread-rpc.js";
 import { createHttpServer } from "./http-server.js";
+import { limitOwner, mainThreadLimiter, type ServerLimits } from "./open-limits.js";
 import { workerMultipart } from "./worker-multipart.js";
 import type { Workers } from "./workers.js";
 
@@ -16,6 +17,7 @@ export interface ListenOptions {
   readonly authenticator: Authenticator;
   readonly keys: KeyStore;
   readonly shared: SharedState;
+  readonly limits: ServerLimits | undefined;
 }
 
 /** Accepts requests in the main thread and in the worker threads. */
@@ -25,17 +27,25 @@ export async function listen({
   authenticator,
   keys,
   shared,
+  limits,
 }: ListenOptions): Promise<{ server: Server; port: number }> {
   const { config, engine, log } = services;
-  const server = createHttpServer({ services, operations, authenticator, shared });
+  const owner = limitOwner(services);
+  const limiter = mainThreadLimiter(limits, owner);
+  const server = createHttpServer({ services, operations, authenticator, shared, limiter });
   // Listen unshared first: it fails if another process listens on the port.
   const port = await server.listen(config.host, config.port);
   log.info(server.transport, "the HTTP transport");
   if (config.httpThreads > 1) {
     workers.start({
       count: config.httpThreads - 1,
-      input: { config, engine: engine.share(), shared: shared.buffer },
-      targets: workerTargets(services, keys),
+      input: {
+        config,
+        engine: engine.share(),
+        shared: shared.buffer,
+        ...(limits && { limits: { rules: limits.rules, buffers: limits.memory.buffers } }),
+      },
+      targets: { ...workerTargets(services, keys), limitOwner: owner },
       log,
     });
     server.stopListening();

@@ -34,6 +34,7 @@ export async function startServices(
   config: Config,
   { engine, store }: Storage,
   log: Logger,
+  limits?: Services["limits"],
 ): Promise<StartedServices> {
   const { root, storageOptions } = config;
   const { transactions, multipart, idempotency } = store;
@@ -77,6 +78,7 @@ export async function startServices(
     maintenance,
     prewarming: new PrewarmQueue(),
     threads: workers,
+    limits,
     log,
   };
   const stopWatching = [

@@ -11,6 +11,7 @@ import type { Logger } from "../telemetry/logger.js";
 import { SharedState } from "../threads/shared-state.js";
 import { listen } from "./listen.js";
 import { openAuthenticator } from "./open-authenticator.js";
+import { openLimits, reloadLimits, watchLimits } from "./open-limits.js";
 import { openStorage, type Storage } from "./open-storage.js";
 import { startServices } from "./start-services.js";
 import { WarmUp } from "./warm-up.js";
@@ -19,8 +20,8 @@ import type { Workers } from "./workers.js";
 /** A server that accepts requests. */
 export interface RunningServer {
   readonly port: number;
-  /** Reads the certificate and its key again. Logs an error. Does nothing without TLS. */
-  reloadTls(): Promise<void>;
+  /** Reads the certificate, its key and the limits again, as far as there are any. Logs an error. */
+  reload(): Promise<void>;
   /** Finishes the requests in flight, then closes everything. */
   stop(): Promise<void>;
   /** Closes all sockets of worker threads, also during `stop`. The process may exit afterwards. */
@@ -30,7 +31,7 @@ export interface RunningServer {
 /**
  * Starts a server:
  *
- * 1. Check the HTTP transport and the certificate, before anything is created in the root.
+ * 1. Check the HTTP transport, the certificate and the limits, before anything is created in the root.
  * 2. Open the root and the catalog, and join the cluster.
  * 3. Clean up after a crash, adopt tables of other programs, and start jobs and maintenance.
  * 4. Open the key store, and create a first admin key if there is no key.
@@ -39,13 +40,18 @@ export interface RunningServer {
  */
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
   checkTransport(config);
+  const limits = openLimits(config);
   const shared = new SharedState();
   const storage = await openServerStorage(config, shared, log);
   if (isRemote(config.root))
     log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
   const { store } = storage;
   try {
-    const { services, workers, stop: stopServices } = await startServices(config, storage, log);
+    const {
+      services,
+      workers,
+      stop: stopServices,
+    } = await startServices(config, storage, log, limits?.memory);
     const keyAuthenticator = await openAuthenticator(config, store.keys, log);
     const warmUp = config.prewarm.length > 0 ? new WarmUp(keyAuthenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
@@ -56,16 +62,23 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       authenticator,
       keys: store.keys,
       shared,
+      limits,
     });
     const reloadTls = () => reloadCertificate(server, workers, log);
     const stopWatchingTls = config.tls && watchCertificate(config.tls, () => void reloadTls());
+    const allServers = [server, ...workers.servers];
+    const reloadAllLimits = async () => limits && reloadLimits(limits, allServers, log);
+    const stopWatchingLimits = limits && watchLimits(limits, () => void reloadAllLimits());
     void prewarm(services, port, warmUp).finally(() => shared.warming.set(false));
     return {
       port,
-      reloadTls: () => (config.tls ? reloadTls() : Promise.resolve()),
+      async reload() {
+        await Promise.all([config.tls && reloadTls(), reloadAllLimits()]);
+      },
       forceClose: () => workers.closeAll(),
       async stop() {
         stopWatchingTls?.();
+        stopWatchingLimits?.();
         if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
           log.warn("requests were still in flight at the end of the drain timeout");
         }

@@ -53,6 +53,7 @@ export function workerServices(dependencies: WorkerDependencies): {
     }),
     prewarming: mainThread.remote("prewarming"),
     threads: mainThread.remote("threads"),
+    limits: undefined,
   };
   const keys = mainThread.remote<KeyLookup>("keys", {
     findByHashSync: (hash) =>

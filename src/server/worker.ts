@@ -5,6 +5,10 @@ import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
 import type { Config } from "../config/config.js";
 import { Engine } from "../engine/index.js";
 import type { Server } from "../http/server.js";
+import { type LimitBuffers, LimitMemory } from "../limits/limit-memory.js";
+import type { LimitOwner } from "../limits/limit-owner.js";
+import type { LimitRules } from "../limits/limit-rules.js";
+import { Limiter } from "../limits/limiter.js";
 import { operations } from "../operations/index.js";
 import { releaseTableInThread } from "../tables/table-writes.js";
 import { createLogger } from "../telemetry/logger.js";
@@ -22,6 +26,8 @@ export interface WorkerInput {
   /** The number under which the main thread shares its engine. */
   readonly engine: number;
   readonly shared: SharedArrayBuffer;
+  /** Absent without a limits file. */
+  readonly limits?: { readonly rules: LimitRules; readonly buffers: LimitBuffers };
 }
 
 /** The objects that the main thread calls. */
@@ -47,7 +53,20 @@ targets.server = createHttpServer({
   operations: forwardToMainThread(operations, mainThread),
   authenticator: config.auth === "none" ? allowAll : new KeyAuthenticator(keys, config.apiKey),
   shared,
+  limiter: workerLimiter(),
 });
+
+/** The limits of this thread. The main thread decides those that need the catalog. */
+function workerLimiter(): Limiter | undefined {
+  if (!input.limits) return undefined;
+  const { rules, buffers } = input.limits;
+  const owner = mainThread.remote<LimitOwner>("limitOwner", {
+    tableChanged: (id) => mainThread.notify("limitOwner", "tableChanged", [id]),
+    endReservation: (ticket, job) =>
+      mainThread.notify("limitOwner", "endReservation", [ticket, job]),
+  });
+  return new Limiter(rules, new LimitMemory(buffers), owner);
+}
 
 // A thread with an open socket cannot exit, and the main thread would not learn of the failure.
 process.on("uncaughtException", (err) => {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { Drainable } from "../http/drain.js";
+import type { LimitRules } from "../limits/limit-rules.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 import { type Targets, ThreadRpc } from "../threads/thread-rpc.js";
@@ -10,6 +11,7 @@ import type { WorkerInput, WorkerTargets } from "./worker.js";
 type RemoteServer = Drainable & {
   listen(host: string, port: number, shared: true): Promise<number>;
   reloadTls(): Promise<void>;
+  setLimits(rules: LimitRules): Promise<void>;
 };
 
 interface WorkerThread {

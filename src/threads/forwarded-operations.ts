@@ -3,7 +3,10 @@ import type { Services } from "../api/services.js";
 import type { ThreadRpc } from "./thread-rpc.js";
 
 /** The members of a call that a worker thread sends to the main thread. */
-type ForwardedCall = Omit<Call<unknown, unknown>, "header" | "onAbort" | "authorize">;
+type ForwardedCall = Omit<
+  Call<unknown, unknown>,
+  "header" | "onAbort" | "authorize" | "timeLeftMs"
+>;
 
 /** The operations for a worker thread: those with `mainThreadOnly` run in the main thread. */
 export const forwardToMainThread = (
@@ -28,7 +31,7 @@ export function mainThreadHandler(services: Services, operations: readonly Opera
       const authorize = () => {
         throw new Error("the main thread does not know the caller");
       };
-      const call = { ...forwarded, header: () => "", onAbort: () => {}, authorize };
+      const call = { ...forwarded, header: () => "", onAbort: () => {}, timeLeftMs: undefined, authorize };
       return (byId.get(id) as Operation).handle(services, call);
     },
   };

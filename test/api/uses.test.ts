@@ -17,6 +17,7 @@ const names: Record<ServiceName, true> = {
   maintenance: true,
   prewarming: true,
   threads: true,
+  limits: true,
   log: true,
 };
 
@@ -52,6 +53,7 @@ const call = {
   context: {},
   fresh: {},
   attempt: undefined,
+  timeLeftMs: undefined,
   header: () => "",
   onAbort: () => {},
   authorize: () => {},

@@ -41,6 +41,7 @@ describe("the default configuration", () => {
       storageOptions: {},
       drainTimeoutMs: 30_000,
       queryTimeoutMs: 300_000,
+      requestTimeoutMs: 0,
       viewTimeoutMs: 3_600_000,
       viewDiskBytes: 10 * 2 ** 30,
       prewarm: [],

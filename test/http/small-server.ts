@@ -14,6 +14,7 @@ import { Engine, Upload } from "../../src/engine/index.js";
 import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { ReplyLimiter } from "../../src/http/reply-limiter.js";
 import { Server } from "../../src/http/server.js";
+import type { Limiter } from "../../src/limits/limiter.js";
 import type { Freshness } from "../../src/tables/target.js";
 import { createLogger, type Logger } from "../../src/telemetry/logger.js";
 import { Client } from "../harness/client.js";
@@ -37,12 +38,19 @@ export interface SmallServerOptions {
   replyLimiter?: ReplyLimiter;
   /** Replaces the engine's uploads. */
   openUpload?: () => Upload;
+  limiter?: Limiter;
 }
 
 /** Starts the HTTP server with the operations of a test file. */
 export function setupSmallServer(options: SmallServerOptions): SmallServer {
   const http = process.env.JOUST_TEST_HTTP ?? "auto";
-  const config = { http, maxJsonBytes: 64 * 1024, maxUploadBytes: 0, ...options.config };
+  const config = {
+    http,
+    maxJsonBytes: 64 * 1024,
+    maxUploadBytes: 0,
+    requestTimeoutMs: 0,
+    ...options.config,
+  };
   const engine = new Engine();
   const server = new Server({
     services: { config, log: options.log ?? createLogger("silent") } as unknown as Services,
@@ -52,6 +60,7 @@ export function setupSmallServer(options: SmallServerOptions): SmallServer {
     bodyLimiter: options.bodyLimiter ?? BodyLimiter.forAuthenticated(1 << 30),
     unauthenticatedBodyLimiter:
       options.unauthenticatedBodyLimiter ?? BodyLimiter.forUnauthenticated(1 << 30),
+    ...(options.limiter && { limiter: options.limiter }),
     replyLimiter: options.replyLimiter ?? ReplyLimiter.of(1 << 30),
     authenticator: options.authenticator ?? allowAll,
     openUpload: options.openUpload ?? (() => new Upload(engine)),
@@ -76,6 +85,7 @@ export function plain<P extends TSchema, B extends Body>(
     body?: B;
     methods?: Operation["methods"];
     permission?: Operation["permission"];
+    limited?: Operation["limited"];
   },
   handle: (call: {
     id: readonly string[];
@@ -86,6 +96,7 @@ export function plain<P extends TSchema, B extends Body>(
     context: Readonly<Record<string, string>>;
     requestId: string;
     fresh: Freshness;
+    timeLeftMs: number | undefined;
     header(name: string): string;
     onAbort(work: () => void): void;
   }) => Reply | Promise<Reply>,

@@ -1,12 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Dialect } from "../operation.js";
 
-/** Headers that change what a request does. */
-const significantHeaders = [
-  "x-lance-table-properties",
-  "x-lance-table-location",
-  "x-request-timeout-ms",
-];
+/** Headers that change what a request does. A repetition may have another deadline than the first request. */
+const significantHeaders = ["x-lance-table-properties", "x-lance-table-location"];
 
 /** The members of a request, beside its body, that make two requests the same one. */
 export interface FingerprintInput {

@@ -45,7 +45,16 @@ const problem = {
         .map(([name, code]) => `${code} ${name}`)
         .join(", "),
     },
+    limit: { type: "string", description: "of 429: the limit that refuses the request" },
   },
+};
+
+const requestTimeout = {
+  name: "x-request-timeout-ms",
+  in: "header",
+  required: false,
+  schema: { type: "integer", minimum: 1 },
+  description: "time until the reply must begin; beyond it the reply is 504",
 };
 
 const idempotencyKey = {
@@ -93,6 +102,7 @@ function describe(operation: Operation, method: "GET" | "POST"): object {
     parameters: [
       ...pathParameters(operation),
       ...queryParameters(operation),
+      requestTimeout,
       ...(operation.permission === "read" ? [] : [idempotencyKey]),
     ],
     ...(body && { requestBody: body }),

@@ -1,9 +1,7 @@
-import { readFileSync, unwatchFile, watchFile } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { watchFiles } from "../../foundation/watch-files.js";
 import type { TlsFiles } from "./transport.js";
-
-/** Interval between two checks of the files, ms. Polling also detects that a symbolic link has a new target. */
-const watchInterval = 2_000;
 
 /** A certificate chain and its private key, PEM. */
 export interface Certificate {
@@ -49,15 +47,5 @@ function certificateFault(error: unknown): string {
 }
 
 /** Calls `changed` after a change of one of the files. Returns a function that stops the watch. */
-export function watchCertificate(files: TlsFiles, changed: () => void): () => void {
-  const paths = [files.certFile, files.keyFile];
-  for (const path of paths) {
-    watchFile(path, { interval: watchInterval, persistent: false }, (now, before) => {
-      // A missing file (mtime 0) is being replaced: its return is another change.
-      if (now.mtimeMs > 0 && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino)) changed();
-    });
-  }
-  return () => {
-    for (const path of paths) unwatchFile(path);
-  };
-}
+export const watchCertificate = (files: TlsFiles, changed: () => void): (() => void) =>
+  watchFiles([files.certFile, files.keyFile], changed);

@@ -36,8 +36,15 @@ export interface TransportResponse {
   cork(write: () => void): unknown;
   /** Stops all events of the socket, `onAborted` included. */
   pause(): void;
+  /** The address of the client as text. Call only before `onAborted`. */
+  getRemoteAddressAsText(): ArrayBuffer | string;
   /** Call only after `pause`. Restarts the timeout of 10 s for the rest of the body. */
   resume(): void;
+}
+
+export function remoteAddressOf(res: TransportResponse): string {
+  const address = res.getRemoteAddressAsText();
+  return typeof address === "string" ? address : Buffer.from(address).toString("latin1");
 }
 
 export type RequestHandler = (res: TransportResponse, req: TransportRequest) => void;

@@ -38,6 +38,7 @@ export const cherryPickTableBranch = operation({
     mainVersionAfter: Type.Optional(count),
   }),
   permission: "write",
+  limited: ["storage"],
   unrecorded: (_, reply) => statusOf(reply) !== "cherryPicked",
   uses: ["catalog", "config", "engine", "maintenance"],
   handle: (services, { id, payload }) =>

@@ -59,6 +59,7 @@ export const alterTableAddColumns = operation({
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   permission: "write",
+  limited: ["storage"],
   administrative: {
     to: "store a function (virtual_column) that other tools run",
     includes: ({ payload }) =>

@@ -41,6 +41,7 @@ export const alterTableBackfillColumns = operation({
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
   permission: "write",
+  limited: ["job", "storage"],
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
     const options = readSpec(payload);

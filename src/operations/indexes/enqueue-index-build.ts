@@ -22,6 +22,7 @@ export const indexCreation = {
   body: { kind: "json", schema: indexRequest },
   reply: Type.Object({ transaction_id: transactionId }),
   permission: "write",
+  limited: ["job", "storage"],
 } as const;
 
 /** Plans the build, so that an invalid request fails here and not in the job, and enqueues the job. */

@@ -16,6 +16,7 @@ export const analyzeTableQueryPlan = operation({
   body: { kind: "raw-json", schema: queryRequest },
   reply: Type.String(),
   permission: "read",
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { IDEMPOTENCY_KEY } from "../../api/idempotency/key.js";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
+import { timeoutOf } from "../../api/time-left.js";
 import { executeChange } from "../statements/execute-change.js";
 import { encodeResult } from "../statements/statement-result.js";
 import { statementServices } from "../statements/statement-run.js";
@@ -62,6 +63,7 @@ export const executeSql = operation({
   params: nothing,
   body: { kind: "raw-json", schema: request },
   permission: "read",
+  limited: ["query"],
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
@@ -71,6 +73,7 @@ export const executeSql = operation({
     const answer = await runStatement(services, body, {
       format,
       fresh,
+      timeout: timeoutOf(call),
       onAbort,
       async change(change, tables) {
         const caller = {

@@ -18,6 +18,7 @@ export const explainTableQueryPlan = operation({
   },
   reply: Type.String(),
   permission: "read",
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

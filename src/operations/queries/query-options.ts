@@ -1,4 +1,5 @@
 import type { Call } from "../../api/operation.js";
+import { timeoutOf } from "../../api/time-left.js";
 import type { QueryOptions } from "../../engine/index.js";
 
 export const FILE = "application/vnd.apache.arrow.file";
@@ -12,5 +13,6 @@ export function queryOptions(call: Call<unknown, Uint8Array>): QueryOptions {
     id: [...call.id],
     format: accept.includes(STREAM) && !accept.includes(FILE) ? "stream" : "file",
     ...call.fresh,
+    ...timeoutOf(call),
   };
 }

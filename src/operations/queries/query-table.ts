@@ -17,6 +17,7 @@ export const queryTable = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   permission: "read",
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

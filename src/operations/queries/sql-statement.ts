@@ -30,6 +30,8 @@ export interface SqlRun {
   readonly fresh: Freshness;
   /** The namespace of names of one part; default: the root. */
   readonly namespace?: readonly string[];
+  /** The time that the request has left. */
+  readonly timeout?: { timeoutMs?: number };
   /** Runs `work` if the client disconnects. */
   onAbort(work: () => void): void;
   /** Runs a statement that changes something; absent: such statements are refused. */
@@ -59,11 +61,11 @@ async function runQuery(
   services: ListingServices,
   body: Uint8Array,
   tables: readonly SqlTable[],
-  { format, fresh, namespace = [], onAbort }: SqlRun,
+  { format, fresh, namespace = [], timeout, onAbort }: SqlRun,
 ): Promise<QueryAnswer> {
   const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
   const number = nextQueryNumber();
-  const options = mergeObjects({ sources, format, number, ...listing }, fresh);
+  const options = mergeObjects({ sources, format, number, ...listing, ...timeout }, fresh);
   return withLiveTables(services, records, () => {
     const answer = services.engine.sql(body, options);
     // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.

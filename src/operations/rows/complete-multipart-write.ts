@@ -22,6 +22,7 @@ export const completeMultipartWrite = operation({
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
   permission: "write",
+  limited: ["storage"],
   mainThreadOnly: true,
   repeatable: true,
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { operation, type Reply } from "../../api/operation.js";
 import { branch, count, predicate, version } from "../../api/schemas.js";
+import { timeoutOf } from "../../api/time-left.js";
 import { onTableAtHand } from "../../tables/open-table.js";
 import { onBranch, readOptions } from "../../tables/target.js";
 
@@ -16,6 +17,7 @@ export const countTableRows = operation({
   body: { kind: "json", schema: countRequest },
   reply: count,
   permission: "read",
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   handle(services, call) {
     const request = { ...call.params, ...call.payload };
@@ -25,6 +27,7 @@ export const countTableRows = operation({
     const rows = onTableAtHand(services, call.id, ({ table }) =>
       onBranch(table, request.branch).countRows({
         ...options,
+        ...timeoutOf(call),
         ...(predicate !== undefined && { predicate }),
       }),
     );

@@ -27,6 +27,7 @@ export const fetchTableBlobs = operation({
     }),
   },
   permission: "read",
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const { column, row_ids, branch } = call.payload;

@@ -38,6 +38,7 @@ export const insertIntoTable = operation({
     version: Type.Optional(count),
   }),
   permission: "write",
+  limited: ["storage"],
   repeatable: true,
   unrecorded: ({ params }) => params.upload_id !== undefined,
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],

@@ -52,6 +52,7 @@ export const mergeInsertIntoTable = operation({
     version: count,
   }),
   permission: "write",
+  limited: ["storage"],
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {

@@ -15,7 +15,7 @@ export const getMetrics: Operation = operation({
   body: { kind: "none" },
   permission: "read",
   mainThreadOnly: true,
-  uses: ["config", "engine", "jobs", "maintenance"],
+  uses: ["config", "engine", "jobs", "limits", "maintenance"],
   async handle(services) {
     const registry = await measure(services);
     const text = await registry.metrics();
@@ -26,9 +26,10 @@ export const getMetrics: Operation = operation({
 async function measure({
   engine,
   jobs,
+  limits,
   maintenance,
   config,
-}: Pick<Services, "config" | "engine" | "jobs" | "maintenance">): Promise<Registry> {
+}: Pick<Services, "config" | "engine" | "jobs" | "limits" | "maintenance">): Promise<Registry> {
   const registry = new Registry();
   const registers = [registry];
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
@@ -64,7 +65,18 @@ async function measure({
   counter("joust_plans_timed_out_total", "Statements whose planning exceeded the time limit").inc(
     plans,
   );
+  if (limits) countRefusals(limits, registers);
   return registry;
+}
+
+function countRefusals(limits: NonNullable<Services["limits"]>, registers: Registry[]): void {
+  const counter = new Counter({
+    name: "joust_limit_refused_total",
+    help: "Requests that a limit of --limits refused, by what the limit applies to and by its name",
+    labelNames: ["scope", "limit"],
+    registers,
+  });
+  for (const { scope, limit, count } of limits.refusals()) counter.inc({ scope, limit }, count);
 }
 
 function measureMemory(memory: MemoryUsage, registers: Registry[]): void {

@@ -46,6 +46,7 @@ export const cloneTable = operation({
     properties: stringMap,
   }),
   permission: "write",
+  limited: ["storage"],
   administrative: {
     to: "copy files that belong to no table of the catalog",
     includes: async ({ payload }, { catalog, config }) => {

@@ -37,6 +37,7 @@ export const compactTable = operation({
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
   permission: "write",
+  limited: ["job"],
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
     const options = withoutNulls<CompactionSpec>({

@@ -57,6 +57,7 @@ export const createTable = operation({
     properties: stringMap,
   }),
   permission: "write",
+  limited: ["storage"],
   administrative: {
     to: "set properties that start with `joust.`",
     includes: (call) => hasServerProperties(requestedProperties(call)),

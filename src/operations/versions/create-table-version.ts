@@ -15,6 +15,7 @@ export const createTableVersion = operation({
   body: { kind: "json", schema: Type.Object(newVersion) },
   reply: Type.Object({ transaction_id: transactionId, version: tableVersion }),
   permission: "write",
+  limited: ["storage"],
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = await publishVersion(services, { ...payload, id });

@@ -21,6 +21,7 @@ export const restoreTable = operation({
   },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
   permission: "write",
+  limited: ["storage"],
   uses: ["catalog", "config", "engine", "maintenance"],
   handle(services, { id, payload, dialect }) {
     return changingTable(services, id, undefined, async (open) => {

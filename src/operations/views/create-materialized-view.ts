@@ -23,6 +23,7 @@ export const createMaterializedView = operation({
   reply: Type.Object({ version: count, job_id: Type.Optional(Type.String()) }),
   status: 201,
   permission: "write",
+  limited: ["job", "storage"],
   uses: ["catalog", "config", "engine", "jobs", "log"],
   async handle(services, { id, payload }) {
     // First: an invalid name is an error whether or not the source tables exist.

@@ -39,6 +39,7 @@ export const refreshOperation = {
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
   permission: "write",
+  limited: ["job", "storage"],
 } as const;
 
 export function startRefresh(

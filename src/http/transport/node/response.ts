@@ -110,6 +110,10 @@ export class NodeResponse implements TransportResponse {
     return this;
   }
 
+  getRemoteAddressAsText(): string {
+    return this.req.socket.remoteAddress ?? "";
+  }
+
   cork(write: () => void): this {
     write();
     return this;

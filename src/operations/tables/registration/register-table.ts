@@ -35,6 +35,7 @@ export const registerTable = operation({
     properties: stringMap,
   }),
   permission: "admin",
+  limited: ["storage"],
   uses: ["catalog", "config", "engine", "jobs", "threads"],
   async handle(services, { id, payload }) {
     const mode = parseChoice("mode", payload.mode ?? "create", ["create", "overwrite"]);

@@ -1,0 +1,34 @@
+/** Live rows, and bytes of the data files and indexes that the newest versions reference. */
+export interface Usage {
+  rows: number;
+  bytes: number;
+}
+
+/** A namespace whose rows or bytes are limited. */
+export interface StorageLimit {
+  readonly namespace: readonly string[];
+  readonly rows?: number;
+  readonly bytes?: number;
+}
+
+/** A caller or a namespace whose jobs are limited. */
+export interface JobSubject {
+  /** Unique. */
+  readonly name: string;
+  readonly limit: number;
+}
+
+/** Place for one job, or the index of the subject that has none left. */
+export type JobReservation = { readonly ticket: string } | { readonly refused: number };
+
+/** The limits that the main thread decides, because they read the catalog. Worker threads call it. */
+export interface LimitOwner {
+  /** What the namespaces hold, with all namespaces below them. */
+  storageOf(limits: readonly StorageLimit[]): Promise<Usage[]>;
+  /** Records that a request changed the rows of a table. */
+  tableChanged(id: readonly string[]): void;
+  /** Reserves place for a job of each subject. `endReservation` has to follow. */
+  reserveJob(subjects: readonly JobSubject[]): Promise<JobReservation>;
+  /** `job`: the id of the job that the request queued, if it did. */
+  endReservation(ticket: string, job: string | undefined): void;
+}

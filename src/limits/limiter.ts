@@ -1,0 +1,101 @@
+import { AddressBudget } from "./address-budget.js";
+import type { LimitMemory } from "./limit-memory.js";
+import type { LimitOwner } from "./limit-owner.js";
+import {
+  type LimitedCaller,
+  type LimitRules,
+  limitsNamespaces,
+  limitsOfCaller,
+  limitsOfNamespace,
+} from "./limit-rules.js";
+import { callerLabel, LimitSubject, namespaceLabel } from "./limit-subject.js";
+import { type LimitedWork, RequestAdmission } from "./request-admission.js";
+import { limitClock } from "./token-bucket.js";
+
+/** What the limits need to know of a request. */
+export interface LimitedRequest {
+  readonly caller: LimitedCaller;
+  /** The namespace of the request's object; undefined if its path names none. */
+  readonly namespace: readonly string[] | undefined;
+  readonly work: readonly LimitedWork[];
+}
+
+/** Applies the limits of a file to the requests of one thread. The state is that of the whole process. */
+export class Limiter {
+  #rules: LimitRules;
+  #addresses: AddressBudget;
+
+  constructor(
+    rules: LimitRules,
+    readonly memory: LimitMemory,
+    readonly owner: LimitOwner,
+  ) {
+    this.#rules = rules;
+    this.#addresses = new AddressBudget(rules.unauthenticated, memory.addresses);
+  }
+
+  /** Applies other limits from the next request on. Their state stays. */
+  setRules(rules: LimitRules): void {
+    this.#rules = rules;
+    this.#addresses = new AddressBudget(rules.unauthenticated, this.memory.addresses);
+  }
+
+  /** Counts a request and what it does. @throws LimitExceeded */
+  admit({ caller, namespace, work }: LimitedRequest): RequestAdmission {
+    const now = limitClock();
+    const subjects = this.#subjects(caller, namespace, now);
+    const admission = new RequestAdmission(this.memory, this.owner, subjects, work);
+    try {
+      admission.begin(now);
+    } catch (error) {
+      throw this.memory.countIfRefused(error);
+    }
+    return admission;
+  }
+
+  /** Counts an unauthenticated request. @throws LimitExceeded */
+  admitUnauthenticated(address: string, forwardedFor: string): void {
+    try {
+      this.#addresses.take(address, forwardedFor, limitClock());
+    } catch (error) {
+      throw this.memory.countIfRefused(error);
+    }
+  }
+
+  /** Refuses an unauthenticated request whose budget is used, without counting it. @throws LimitExceeded */
+  checkUnauthenticated(address: string, forwardedFor: string): void {
+    try {
+      this.#addresses.check(address, forwardedFor, limitClock());
+    } catch (error) {
+      throw this.memory.countIfRefused(error);
+    }
+  }
+
+  /** The caller, then the namespaces from the root down. */
+  #subjects(
+    caller: LimitedCaller,
+    namespace: readonly string[] | undefined,
+    now: bigint,
+  ): LimitSubject[] {
+    const { callers, namespaces } = this.memory;
+    const subjects = [
+      new LimitSubject(
+        "caller",
+        caller.id,
+        callerLabel(caller),
+        limitsOfCaller(this.#rules, caller),
+        callers.of(caller.id, now),
+      ),
+    ];
+    if (namespace === undefined || !limitsNamespaces(this.#rules)) return subjects;
+    for (let depth = 0; depth <= namespace.length; depth++) {
+      const path = namespace.slice(0, depth);
+      const limits = limitsOfNamespace(this.#rules, path);
+      if (Object.keys(limits).length === 0) continue;
+      const name = path.join("$");
+      const slot = namespaces.of(name, now);
+      subjects.push(new LimitSubject("namespace", name, namespaceLabel(path), limits, slot));
+    }
+    return subjects;
+  }
+}

@@ -1,0 +1,142 @@
+import pLimit from "p-limit";
+import type { Catalog, TableRecord } from "../catalog/catalog.js";
+import { ErrorCode, hasCode } from "../foundation/errors.js";
+import { type TableDependencies, tableHandle } from "../tables/open-table.js";
+import type { StorageLimit, Usage } from "./limit-owner.js";
+
+/** How long a measurement of a namespace is valid, ms. It finds what other servers and other tools wrote. */
+const VALID_MILLIS = 30_000;
+
+/** A request is refused only by a measurement that is not older, ms. It finds what was deleted. */
+const VALID_FOR_REFUSAL_MILLIS = 1_000;
+
+/** A measurement is valid for at least so many times the time that it took. */
+const LEAST_PAUSE = 20;
+
+/** Tables that are measured at the same time. */
+const CONCURRENCY = 4;
+
+export interface UsageDependencies extends TableDependencies {
+  readonly catalog: TableDependencies["catalog"] & Pick<Catalog, "listAllTables" | "tableByKey">;
+}
+
+/**
+ * What namespaces hold, from the manifests of their tables' main branches.
+ *
+ * Tables that requests of this server changed are measured again at the next question. All tables of a namespace are
+ * measured again after a while, and before a request is refused.
+ */
+export class NamespaceUsage {
+  readonly #tables = new Map<string, Usage & { id: readonly string[] }>();
+  /** Identifiers of tables that have changed since their measurement. */
+  readonly #changed = new Map<string, readonly string[]>();
+  readonly #measured = new Map<string, { atMillis: number; tookMillis: number }>();
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(private readonly dependencies: UsageDependencies) {}
+
+  tableChanged(id: readonly string[]): void {
+    // Without a measurement there is nothing to correct.
+    if (this.#measured.size > 0) this.#changed.set(id.join("$"), id);
+  }
+
+  async of({ namespace, rows, bytes }: StorageLimit): Promise<Usage> {
+    const age = this.#ageMillis(namespace);
+    if (age === undefined) await this.#measure(namespace);
+    else if (age > this.#validMillis(namespace, VALID_MILLIS)) {
+      void this.#measure(namespace).catch(() => {});
+    }
+    await this.#measureChanged();
+    const used = this.#sum(namespace);
+    const isFull = used.rows >= (rows ?? Infinity) || used.bytes >= (bytes ?? Infinity);
+    if (!isFull || age === undefined) return used;
+    if (age > this.#validMillis(namespace, VALID_FOR_REFUSAL_MILLIS)) {
+      await this.#measure(namespace);
+      return this.#sum(namespace);
+    }
+    return used;
+  }
+
+  #ageMillis(namespace: readonly string[]): number | undefined {
+    const measured = this.#measured.get(namespace.join("$"));
+    return measured && performance.now() - measured.atMillis;
+  }
+
+  #validMillis(namespace: readonly string[], least: number): number {
+    const took = this.#measured.get(namespace.join("$"))?.tookMillis ?? 0;
+    return Math.max(least, took * LEAST_PAUSE);
+  }
+
+  #sum(namespace: readonly string[]): Usage {
+    const sum = { rows: 0, bytes: 0 };
+    for (const { id, rows, bytes } of this.#tables.values()) {
+      if (!isBelow(id, namespace)) continue;
+      sum.rows += rows;
+      sum.bytes += bytes;
+    }
+    return sum;
+  }
+
+  /** Measures all tables of a namespace. A second call waits for the running one. */
+  #measure(namespace: readonly string[]): Promise<void> {
+    const name = namespace.join("$");
+    const running = this.#running.get(name);
+    if (running) return running;
+    const measuring = this.#measureTables(namespace).finally(() => this.#running.delete(name));
+    this.#running.set(name, measuring);
+    return measuring;
+  }
+
+  async #measureTables(namespace: readonly string[]): Promise<void> {
+    const began = performance.now();
+    const ids = await this.#tablesBelow(namespace);
+    const names = new Set(ids.map((id) => id.join("$")));
+    for (const [name, { id }] of this.#tables) {
+      if (isBelow(id, namespace) && !names.has(name)) this.#tables.delete(name);
+    }
+    const limit = pLimit(CONCURRENCY);
+    await Promise.all(ids.map((id) => limit(() => this.#measureTable(id))));
+    const tookMillis = performance.now() - began;
+    this.#measured.set(namespace.join("$"), { atMillis: performance.now(), tookMillis });
+  }
+
+  async #tablesBelow(namespace: readonly string[]): Promise<string[][]> {
+    const found: string[][] = [];
+    let pageToken: string | undefined;
+    do {
+      const page = await this.dependencies.catalog.listAllTables(
+        { ...(pageToken !== undefined && { pageToken }) },
+        { declared: false },
+      );
+      found.push(...page.items.filter((id) => isBelow(id, namespace)));
+      pageToken = page.pageToken;
+    } while (pageToken !== undefined);
+    return found;
+  }
+
+  async #measureChanged(): Promise<void> {
+    const changed = [...this.#changed.values()];
+    this.#changed.clear();
+    await Promise.all(changed.map((id) => this.#measureTable(id)));
+  }
+
+  async #measureTable(id: readonly string[]): Promise<void> {
+    const name = id.join("$");
+    try {
+      const record: TableRecord = await this.dependencies.catalog.table(id);
+      const { numRows, totalBytes } = await tableHandle(this.dependencies, record).stats();
+      this.#tables.set(name, { id, rows: numRows, bytes: totalBytes });
+    } catch (error) {
+      // Dropped meanwhile, or without a version.
+      if (!isMissing(error)) throw error;
+      this.#tables.delete(name);
+    }
+  }
+}
+
+/** Whether a table is in a namespace or in one below it. */
+const isBelow = (id: readonly string[], namespace: readonly string[]): boolean =>
+  id.length > namespace.length && namespace.every((part, at) => part === id[at]);
+
+const isMissing = (error: unknown): boolean =>
+  hasCode(error, ErrorCode.TableNotFound) || hasCode(error, ErrorCode.NamespaceNotFound);

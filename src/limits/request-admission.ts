@@ -1,0 +1,156 @@
+import { LimitExceeded } from "./limit-exceeded.js";
+import type { LimitMemory } from "./limit-memory.js";
+import type { JobSubject, LimitOwner, StorageLimit, Usage } from "./limit-owner.js";
+import type { LimitSubject } from "./limit-subject.js";
+import { limitClock } from "./token-bucket.js";
+
+/**
+ * Work of a request that has a limit beyond requests per second: a query runs as long as its request, a job after it,
+ * and the rest adds rows or bytes to a namespace.
+ */
+export type LimitedWork = "query" | "job" | "storage";
+
+/** How long a client waits before it sends a request again that met too many jobs, seconds. */
+const JOB_RETRY_SECONDS = 10;
+
+/** How long a client waits before it sends rows again for a namespace that is full, seconds. */
+const STORAGE_RETRY_SECONDS = 60;
+
+/** What the limits count of one admitted request. All methods throw `LimitExceeded`. */
+export class RequestAdmission {
+  /** The subjects whose count of running queries includes this request. */
+  readonly #counting: LimitSubject[] = [];
+  /** The storage limit with the least free bytes. */
+  #free: { readonly subject: LimitSubject; bytes: number } | undefined;
+
+  constructor(
+    private readonly memory: LimitMemory,
+    private readonly owner: LimitOwner,
+    private readonly subjects: readonly LimitSubject[],
+    private readonly work: readonly LimitedWork[],
+  ) {}
+
+  /** Counts the request, and the query if it is one. `end` has to follow. */
+  begin(now: bigint): void {
+    try {
+      for (const subject of this.subjects) subject.takeRequest(now);
+      if (!this.work.includes("query")) return;
+      for (const subject of this.subjects) if (subject.beginQuery()) this.#counting.push(subject);
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+  }
+
+  /** Ends the query. Does nothing the second time. */
+  end(): void {
+    for (const subject of this.#counting.splice(0)) subject.endQuery();
+  }
+
+  /** Checks the bytes that are uploaded before the body is read. */
+  checkUpload(): void {
+    const now = limitClock();
+    try {
+      for (const subject of this.subjects) subject.checkUpload(now);
+    } catch (error) {
+      throw this.memory.countIfRefused(error);
+    }
+  }
+
+  /** Counts bytes of the body. Refuses those that exceed the free bytes of the namespace. */
+  chargeUpload(bytes: number): void {
+    const now = limitClock();
+    for (const subject of this.subjects) subject.chargeUpload(bytes, now);
+    if (!this.#free) return;
+    this.#free.bytes -= bytes;
+    if (this.#free.bytes >= 0) return;
+    const { subject } = this.#free;
+    throw this.#storageExceeded(subject, "bytes", "the body is larger than its free bytes");
+  }
+
+  /** Checks the rows and bytes of the namespaces before a write; undefined if no limit applies. */
+  checkStorage(): Promise<void> | undefined {
+    if (!this.work.includes("storage")) return undefined;
+    const limited = this.subjects.filter(
+      ({ limits }) => limits.rows !== undefined || limits.bytes !== undefined,
+    );
+    return limited.length > 0 ? this.#checkStorage(limited) : undefined;
+  }
+
+  async #checkStorage(limited: readonly LimitSubject[]): Promise<void> {
+    const used = await this.owner.storageOf(limited.map(storageLimit));
+    for (const [at, subject] of limited.entries()) {
+      const { rows, bytes } = used[at] as Usage;
+      const { limits } = subject;
+      if (limits.rows !== undefined && rows >= limits.rows) {
+        throw this.#storageExceeded(subject, "rows", `it has ${rows} of ${limits.rows} rows`);
+      }
+      if (limits.bytes === undefined) continue;
+      const free = limits.bytes - bytes;
+      if (free <= 0) {
+        throw this.#storageExceeded(subject, "bytes", `it has ${bytes} of ${limits.bytes} bytes`);
+      }
+      if (!this.#free || free < this.#free.bytes) this.#free = { subject, bytes: free };
+    }
+  }
+
+  #storageExceeded(subject: LimitSubject, limit: "rows" | "bytes", reason: string): unknown {
+    const message = `${subject.label} is full: ${reason}; delete rows or drop tables first`;
+    return this.memory.countIfRefused(subject.exceeded(limit, message, STORAGE_RETRY_SECONDS));
+  }
+
+  /** Runs the handler of the request. `id`: the object of its path; `jobOf`: the id of the job that it queued. */
+  run<T>(
+    id: readonly string[],
+    handle: () => Promise<T> | T,
+    jobOf: (done: T) => string | undefined,
+  ): Promise<T> | T {
+    const { owner } = this;
+    const counted = this.work.includes("job")
+      ? this.subjects.filter(({ limits }) => limits.jobs !== undefined)
+      : [];
+    if (counted.length > 0) return this.#runJob(counted, handle, jobOf);
+    if (!this.work.includes("storage")) return handle();
+    const noteChange = (done: T): T => {
+      owner.tableChanged(id);
+      return done;
+    };
+    const done = handle();
+    return done instanceof Promise ? done.then(noteChange) : noteChange(done);
+  }
+
+  async #runJob<T>(
+    counted: readonly LimitSubject[],
+    handle: () => Promise<T> | T,
+    jobOf: (done: T) => string | undefined,
+  ): Promise<T> {
+    const { owner } = this;
+    const reservation = await owner.reserveJob(counted.map(jobSubject));
+    if ("refused" in reservation) {
+      const subject = counted[reservation.refused] as LimitSubject;
+      const active = `${subject.label} already has ${subject.limits.jobs} queued or running jobs`;
+      throw this.memory.countIfRefused(
+        new LimitExceeded("jobs", subject.scope, active, JOB_RETRY_SECONDS),
+      );
+    }
+    let job: string | undefined;
+    try {
+      const done = await handle();
+      job = jobOf(done);
+      return done;
+    } finally {
+      owner.endReservation(reservation.ticket, job);
+    }
+  }
+}
+
+const storageLimit = ({ name, limits }: LimitSubject): StorageLimit => ({
+  namespace: name === "" ? [] : name.split("$"),
+  ...(limits.rows !== undefined && { rows: limits.rows }),
+  ...(limits.bytes !== undefined && { bytes: limits.bytes }),
+});
+
+const jobSubject = ({ scope, name, limits }: LimitSubject): JobSubject => ({
+  name: `${scope}:${name}`,
+  limit: limits.jobs as number,
+});

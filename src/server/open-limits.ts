@@ -1,0 +1,73 @@
+import type { Services } from "../api/services.js";
+import type { Config } from "../config/config.js";
+import { ErrorCode, hasCode } from "../foundation/errors.js";
+import { watchFiles } from "../foundation/watch-files.js";
+import { ActiveJobs } from "../limits/active-jobs.js";
+import { readLimitFile } from "../limits/limit-file.js";
+import { LimitMemory } from "../limits/limit-memory.js";
+import type { LimitOwner } from "../limits/limit-owner.js";
+import type { LimitRules } from "../limits/limit-rules.js";
+import { Limiter } from "../limits/limiter.js";
+import { NamespaceUsage } from "../limits/namespace-usage.js";
+import type { Logger } from "../telemetry/logger.js";
+
+/** The limits of a server, as the main thread opens them. */
+export interface ServerLimits {
+  readonly file: string;
+  readonly rules: LimitRules;
+  readonly memory: LimitMemory;
+}
+
+/** Reads the limits file; undefined without one. @throws ConfigError */
+export function openLimits({ limitsFile }: Config): ServerLimits | undefined {
+  if (limitsFile === undefined) return undefined;
+  return { file: limitsFile, rules: readLimitFile(limitsFile), memory: new LimitMemory() };
+}
+
+/** The limits that need the catalog: the main thread decides them for all threads. */
+export function limitOwner(services: Services): LimitOwner {
+  const usage = new NamespaceUsage(services);
+  const jobs = new ActiveJobs(async (id) => {
+    try {
+      const { state } = await services.jobs.describe(id);
+      return state === "QUEUED" || state === "RUNNING";
+    } catch (error) {
+      if (hasCode(error, ErrorCode.TransactionNotFound)) return false;
+      throw error;
+    }
+  });
+  return {
+    storageOf: (limits) => Promise.all(limits.map((limit) => usage.of(limit))),
+    tableChanged: (id) => usage.tableChanged(id),
+    reserveJob: (subjects) => jobs.reserve(subjects),
+    endReservation: (ticket, job) => jobs.end(ticket, job),
+  };
+}
+
+export const mainThreadLimiter = (
+  limits: ServerLimits | undefined,
+  owner: LimitOwner,
+): Limiter | undefined => limits && new Limiter(limits.rules, limits.memory, owner);
+
+/** A server, in this thread or another one. */
+interface LimitedServer {
+  setLimits(rules: LimitRules): Promise<void> | void;
+}
+
+/** Reads the limits file again. Keeps the former limits and logs the reason if the file is invalid. */
+export async function reloadLimits(
+  { file }: ServerLimits,
+  servers: readonly LimitedServer[],
+  log: Logger,
+): Promise<void> {
+  try {
+    const rules = readLimitFile(file);
+    await Promise.all(servers.map((server) => server.setLimits(rules)));
+    log.info("reloaded the limits");
+  } catch (err) {
+    log.error({ err }, "the limits could not be reloaded; the former ones stay in use");
+  }
+}
+
+export const watchLimits = ({ file }: ServerLimits, changed: () => void): (() => void) =>
+  watchFiles([file], changed);
