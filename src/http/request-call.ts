@@ -1,8 +1,5 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
-import type { Call, Dialect, Operation } from "../api/operation.js";
-import type { Services } from "../api/services.js";
-import type { Identity } from "../auth/authenticator.js";
-import { checkAdministrative, checkPermission } from "../auth/permission.js";
+import type { Call, Dialect } from "../api/operation.js";
 import type { Freshness } from "../tables/target.js";
 import type { HttpRequest } from "./http-request.js";
 
@@ -22,8 +19,7 @@ export class RequestCall implements Call<unknown, unknown> {
     readonly context: Readonly<Record<string, string>>,
     readonly fresh: Freshness,
     readonly timeLeftMs: number | undefined,
-    private readonly identity: Identity,
-    private readonly services: Services,
+    readonly authorize: Call<unknown, unknown>["authorize"],
   ) {
     this.#request = request;
     this.requestId = request.requestId;
@@ -36,10 +32,5 @@ export class RequestCall implements Call<unknown, unknown> {
   onAbort(work: () => void): void {
     if (this.#request.cancelled) work();
     else this.#request.onAbort(work);
-  }
-
-  authorize(operation: Operation, call: Call<unknown, unknown>): void | Promise<void> {
-    checkPermission(operation, this.identity);
-    return checkAdministrative(operation, this.identity, call, this.services);
   }
 }

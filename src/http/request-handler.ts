@@ -1,7 +1,7 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
 import { type IdempotencyKey, idempotencyKey } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
-import type { Reply } from "../api/operation.js";
+import type { Call, Operation, Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { contextOf } from "../api/validation/common-members.js";
 import { checkBodyId } from "../api/validation/identifier.js";
@@ -32,6 +32,7 @@ import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
 import {
   admitRequest,
   admitUnauthenticated,
+  checkPartStorage,
   checkUnauthenticated,
   jobOf,
   meteredBody,
@@ -88,6 +89,8 @@ export class RequestHandler {
   #idempotencyKey: IdempotencyKey | undefined;
   #idempotentBody: IdempotentBody | undefined;
   #admission: RequestAdmission | undefined;
+  /** A part of the request changes something, although its operation needs only `read`. */
+  #hasChanges = false;
   #deadline: RequestDeadline | undefined;
   /** Receives the bytes of an upload. */
   #uploadConsumer: BodyConsumer | undefined;
@@ -210,7 +213,7 @@ export class RequestHandler {
   };
 
   get #isRead(): boolean {
-    return this.route.operation.permission === "read";
+    return this.route.operation.permission === "read" && !this.#hasChanges;
   }
 
   /**
@@ -296,8 +299,7 @@ export class RequestHandler {
       contextOf(request.headers, body),
       request.headers.fresh(),
       this.#deadline?.leftMs,
-      this.#identity as Identity,
-      this.dependencies.services,
+      this.#authorizePart,
     );
     const reply = this.#checkAdministrative(this.#call);
     if (reply instanceof Promise) {
@@ -306,6 +308,20 @@ export class RequestHandler {
       this.#reply(reply);
     }
   }
+
+  /** Checks an operation that is a part of this request: a change by a SQL statement. */
+  readonly #authorizePart = async (
+    operation: Operation,
+    call: Call<unknown, unknown>,
+  ): Promise<void> => {
+    const caller = this.#identity as Identity;
+    const { services, limiter } = this.dependencies;
+    checkPermission(operation, caller);
+    await checkAdministrative(operation, caller, call, services);
+    if (operation.permission === "read") return;
+    if (limiter) await checkPartStorage(limiter, operation, caller, call.id);
+    this.#hasChanges = true;
+  };
 
   /** The body for an operation that reads it undecoded. */
   get #rawBody(): ArrowBody | undefined {

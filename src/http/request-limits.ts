@@ -1,4 +1,4 @@
-import type { Reply } from "../api/operation.js";
+import type { Operation, Reply } from "../api/operation.js";
 import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.js";
 import { parseQuery } from "../api/validation/params.js";
 import type { Identity } from "../auth/authenticator.js";
@@ -24,6 +24,22 @@ export function admitRequest(
   const admission = limiter.admit({ caller, namespace, work: route.operation.limited ?? [] });
   request.onRelease(() => admission.end());
   return admission;
+}
+
+/**
+ * Checks the rows and bytes of the namespace of an operation that is a part of a request: a change by a SQL statement.
+ *
+ * @throws LimitExceeded
+ */
+export async function checkPartStorage(
+  limiter: Limiter,
+  operation: Operation,
+  caller: Identity,
+  id: readonly string[],
+): Promise<void> {
+  const isNamespace = operation.path.startsWith("/v1/namespace/");
+  const namespace = isNamespace ? id : id.slice(0, -1);
+  await limiter.part({ caller, namespace, work: operation.limited ?? [] }).checkStorage();
 }
 
 /** Counts an unauthenticated request. A client beyond its budget may not send a long body. @throws LimitExceeded */

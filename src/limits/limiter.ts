@@ -53,6 +53,12 @@ export class Limiter {
     return admission;
   }
 
+  /** A part of a request that is counted already. It has no end. */
+  part({ caller, namespace, work }: LimitedRequest): RequestAdmission {
+    const subjects = this.#subjects(caller, namespace, limitClock());
+    return new RequestAdmission(this.memory, this.owner, subjects, work);
+  }
+
   /** Counts an unauthenticated request. @throws LimitExceeded */
   admitUnauthenticated(address: string, forwardedFor: string): void {
     try {

@@ -31,7 +31,13 @@ export function mainThreadHandler(services: Services, operations: readonly Opera
       const authorize = () => {
         throw new Error("the main thread does not know the caller");
       };
-      const call = { ...forwarded, header: () => "", onAbort: () => {}, timeLeftMs: undefined, authorize };
+      const call = {
+        ...forwarded,
+        header: () => "",
+        onAbort: () => {},
+        timeLeftMs: undefined,
+        authorize,
+      };
       return (byId.get(id) as Operation).handle(services, call);
     },
   };

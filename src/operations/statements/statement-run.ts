@@ -128,6 +128,7 @@ export class StatementRun {
       context,
       fresh,
       attempt: undefined,
+      timeLeftMs: undefined,
       // The headers of the request are for the statement.
       header: () => "",
       onAbort: (work) => this.call.onAbort(work),
