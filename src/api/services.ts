@@ -6,6 +6,7 @@ import type { Maintenance } from "../maintenance/maintenance.js";
 import type { MultipartWrites } from "../multipart/multipart.js";
 import type { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import type { Threads } from "../tables/table-writes.js";
+import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { IdempotentRequests } from "./idempotency/idempotency.js";
 import type { Transactions } from "./transactions/transactions.js";
@@ -26,4 +27,6 @@ export interface Services {
   readonly prewarming: PrewarmQueue;
   readonly threads: Threads;
   readonly log: Logger;
+  /** Undefined without `--audit-log`. */
+  readonly audit: AuditLog | undefined;
 }

@@ -16,8 +16,13 @@ export async function serve(args: readonly string[]): Promise<void> {
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   const scheme = config.tls ? "https" : "http";
   process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
-  // Without TLS the default action of SIGHUP stays: the process ends with its terminal.
-  if (config.tls) process.on("SIGHUP", () => void running.reloadTls());
+  // Without these options the default action of SIGHUP stays: the process ends with its terminal.
+  if (config.tls || config.auditLog) {
+    process.on("SIGHUP", () => {
+      void running.reloadTls();
+      void running.reopenAuditLog();
+    });
+  }
   const signal = await stopSignal(() => running.forceClose());
   log.info({ signal }, "stopping: finishing the requests in flight");
   await running.stop();

@@ -1,4 +1,5 @@
 import type { Reply } from "../api/operation.js";
+import type { Identity } from "../auth/authenticator.js";
 import { asJoustError, type JoustError } from "../foundation/errors.js";
 import { type InFlightEntry, type InFlightSet, notInFlight } from "../foundation/in-flight-set.js";
 import type { BodyConsumer } from "./body-consumers.js";
@@ -8,6 +9,7 @@ import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
 import { type EncodedReply, encodeReply, type ResponseWriter, sendReply } from "./reply.js";
 import { type SendingReply, slowRate } from "./reply-limiter.js";
+import type { RequestRecord } from "./request-record.js";
 import type { TransportResponse } from "./transport/transport.js";
 
 const discardBody: BodyConsumer = { push() {}, end() {}, fail() {} };
@@ -40,8 +42,10 @@ export interface ServerContext {
  */
 export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply {
   position = notInFlight;
-  /** Id of the authenticated identity; "" before authentication. */
-  callerId = "";
+  /** The authenticated caller. */
+  identity: Identity | undefined;
+  /** Present if the audit log or a trace needs it. */
+  record: RequestRecord | undefined;
   heldBytes = 0;
   slowMs = 0;
   readonly started = performance.now();
@@ -248,6 +252,16 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
 
   addSentBytes(bytes: number): void {
     this.#sentBytes += bytes;
+  }
+
+  /** "" before authentication. */
+  get callerId(): string {
+    return this.identity?.id ?? "";
+  }
+
+  /** Bytes of a streamed reply that the socket has accepted. */
+  get sentBytes(): number {
+    return this.#sentBytes;
   }
 
   setHeldBytes(bytes: number): void {

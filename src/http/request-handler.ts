@@ -140,10 +140,9 @@ export class RequestHandler {
   #authenticated(resolved: Identity | undefined): void {
     const { request, dependencies, route } = this;
     const identity = requireIdentity(resolved);
-    this.#identity = identity;
+    this.#identity = request.identity = identity;
     checkPermission(route.operation, identity);
     request.markAuthenticated();
-    request.callerId = identity.id;
     const headerError = bodyHeaderError(this.#kind, request.headers, dependencies.services.config);
     if (headerError) throw headerError;
     this.#idempotencyKey = idempotencyKey(route.operation, route.dialect, request.headers);
@@ -210,11 +209,12 @@ export class RequestHandler {
   /** Parses and validates the request, then runs its handler. The body is complete or streams. */
   #run(): void {
     const { route, request } = this;
+    const { record } = request;
     const raw = parseQuery(this.query);
     const id = this.#id(raw);
     const body = route.body && this.#kind === "json" ? this.#jsonBody(id) : undefined;
     const params = route.params.read(route.translation?.params?.(raw) ?? raw);
-    this.#call = new RequestCall(
+    const call = new RequestCall(
       request,
       route.dialect,
       id,
@@ -224,7 +224,10 @@ export class RequestHandler {
       contextOf(request.headers, body),
       request.headers.fresh(),
     );
-    const reply = this.#checkAdministrative(this.#call);
+    this.#call = call;
+    const reply = record
+      ? record.observe(route.operation, call, () => this.#checkAdministrative(call))
+      : this.#checkAdministrative(call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#uploadError ?? error));
     } else {
@@ -334,7 +337,10 @@ export class RequestHandler {
       const joustError = asJoustError(error);
       const translated = this.route.translation?.failure?.(joustError) ?? joustError;
       if (translated instanceof JoustError) this.request.fail(translated);
-      else this.request.respond(translated);
+      else {
+        this.request.record?.failed(joustError);
+        this.request.respond(translated);
+      }
     } catch (unexpected) {
       this.request.failUnexpectedly(unexpected);
     }

@@ -3,6 +3,7 @@ import type { Authenticator } from "../auth/authenticator.js";
 import type { KeyStore } from "../catalog/keys.js";
 import type { Server } from "../http/server.js";
 import { operations } from "../operations/index.js";
+import type { AuditLines } from "../telemetry/audit/audit-log.js";
 import { mainThreadHandler } from "../threads/forwarded-operations.js";
 import type { SharedState } from "../threads/shared-state.js";
 import type { Targets } from "../threads/thread-rpc.js";
@@ -16,6 +17,8 @@ export interface ListenOptions {
   readonly authenticator: Authenticator;
   readonly keys: KeyStore;
   readonly shared: SharedState;
+  /** Takes the lines of the audit log of all threads. */
+  readonly auditLines: AuditLines | undefined;
 }
 
 /** Accepts requests in the main thread and in the worker threads. */
@@ -25,6 +28,7 @@ export async function listen({
   authenticator,
   keys,
   shared,
+  auditLines,
 }: ListenOptions): Promise<{ server: Server; port: number }> {
   const { config, engine, log } = services;
   const server = createHttpServer({ services, operations, authenticator, shared });
@@ -35,7 +39,7 @@ export async function listen({
     workers.start({
       count: config.httpThreads - 1,
       input: { config, engine: engine.share(), shared: shared.buffer },
-      targets: workerTargets(services, keys),
+      targets: { ...workerTargets(services, keys), ...(auditLines && { auditLines }) },
       log,
     });
     server.stopListening();

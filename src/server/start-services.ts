@@ -18,6 +18,7 @@ import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js"
 import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
 import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
+import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Storage } from "./open-storage.js";
 import { Workers } from "./workers.js";
@@ -34,6 +35,7 @@ export async function startServices(
   config: Config,
   { engine, store }: Storage,
   log: Logger,
+  audit: AuditLog | undefined,
 ): Promise<StartedServices> {
   const { root, storageOptions } = config;
   const { transactions, multipart, idempotency } = store;
@@ -78,6 +80,7 @@ export async function startServices(
     prewarming: new PrewarmQueue(),
     threads: workers,
     log,
+    audit,
   };
   const stopWatching = [
     startOrphanedTableRemoval({

@@ -6,13 +6,18 @@ import type { Server } from "../http/server.js";
 import { transportOf } from "../http/transport/open.js";
 import { readCertificate, watchCertificate } from "../http/transport/tls.js";
 import { withCommitPauses } from "../maintenance/commit-pauses.js";
+import { measureMetrics } from "../operations/server/measure-metrics.js";
 import { prewarmTables } from "../prewarm/prewarm-table.js";
 import type { Logger } from "../telemetry/logger.js";
+import { startMetrics, startTracing, stopTracing } from "../telemetry/otlp/start.js";
+import { tracing } from "../telemetry/tracing.js";
 import { SharedState } from "../threads/shared-state.js";
 import { listen } from "./listen.js";
+import { openAudit } from "./open-audit.js";
 import { openAuthenticator } from "./open-authenticator.js";
 import { openStorage, type Storage } from "./open-storage.js";
 import { startServices } from "./start-services.js";
+import { traceEngine } from "./trace-engine.js";
 import { WarmUp } from "./warm-up.js";
 import type { Workers } from "./workers.js";
 
@@ -21,31 +26,43 @@ export interface RunningServer {
   readonly port: number;
   /** Reads the certificate and its key again. Logs an error. Does nothing without TLS. */
   reloadTls(): Promise<void>;
+  /** Opens the file of `--audit-log` anew. Logs an error. Does nothing without the option. */
+  reopenAuditLog(): Promise<void>;
   /** Finishes the requests in flight, then closes everything. */
   stop(): Promise<void>;
-  /** Closes all sockets of worker threads, also during `stop`. The process may exit afterwards. */
+  /**
+   * Closes all sockets of worker threads, and the audit log, also during `stop`. The process may exit afterwards.
+   */
   forceClose(): Promise<void>;
 }
 
 /**
  * Starts a server:
  *
- * 1. Check the HTTP transport and the certificate, before anything is created in the root.
+ * 1. Check the HTTP transport and the certificate, before anything is created in the root. Open the audit log and
+ *    start to record spans.
  * 2. Open the root and the catalog, and join the cluster.
  * 3. Clean up after a crash, adopt tables of other programs, and start jobs and maintenance.
  * 4. Open the key store, and create a first admin key if there is no key.
  * 5. Listen, and start the worker threads.
- * 6. Prewarm tables, while the server already accepts requests.
+ * 6. Prewarm tables, while the server already accepts requests, and start to send metrics.
  */
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
   checkTransport(config);
+  const audit = await openAudit(config, log);
+  await startTracing(config.otlp, log, "main");
+  if (tracing) traceEngine(tracing);
   const shared = new SharedState();
   const storage = await openServerStorage(config, shared, log);
   if (isRemote(config.root))
     log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
   const { store } = storage;
   try {
-    const { services, workers, stop: stopServices } = await startServices(config, storage, log);
+    const {
+      services,
+      workers,
+      stop: stopServices,
+    } = await startServices(config, storage, log, audit?.log);
     const keyAuthenticator = await openAuthenticator(config, store.keys, log);
     const warmUp = config.prewarm.length > 0 ? new WarmUp(keyAuthenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
@@ -56,21 +73,29 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       authenticator,
       keys: store.keys,
       shared,
+      auditLines: audit?.lines,
     });
+    const stopMetrics = await startMetrics(config.otlp, log, () => measureMetrics(services));
     const reloadTls = () => reloadCertificate(server, workers, log);
     const stopWatchingTls = config.tls && watchCertificate(config.tls, () => void reloadTls());
     void prewarm(services, port, warmUp).finally(() => shared.warming.set(false));
     return {
       port,
       reloadTls: () => (config.tls ? reloadTls() : Promise.resolve()),
-      forceClose: () => workers.closeAll(),
+      reopenAuditLog: () => audit?.reopen() ?? Promise.resolve(),
+      async forceClose() {
+        await workers.closeAll();
+        await audit?.close();
+      },
       async stop() {
         stopWatchingTls?.();
         if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
           log.warn("requests were still in flight at the end of the drain timeout");
         }
         await workers.stop();
+        await stopMetrics();
         await stopServices();
+        await Promise.all([stopTracing(), audit?.close()]);
         await store.close();
       },
     };

@@ -18,6 +18,7 @@ const names: Record<ServiceName, true> = {
   prewarming: true,
   threads: true,
   log: true,
+  audit: true,
 };
 
 /** A service whose members all fail when they are called. */

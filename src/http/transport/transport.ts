@@ -17,6 +17,8 @@ export interface TransportRequest {
 
 /** After `onAborted` or after the end of the reply, the effect of every call is undefined. */
 export interface TransportResponse {
+  /** The address of the other end of the connection. uWebSockets.js returns the bytes of the text. */
+  getRemoteAddressAsText(): ArrayBuffer | string;
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
   /** Appends a chunk to a reply of unknown length. Returns false if the socket is full and the rest is buffered. */

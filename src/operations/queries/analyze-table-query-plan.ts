@@ -3,6 +3,7 @@ import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
+import { queryKind } from "./query-kind.js";
 import { queryOptions } from "./query-options.js";
 import { queryRequest } from "./query-request.js";
 
@@ -16,6 +17,7 @@ export const analyzeTableQueryPlan = operation({
   body: { kind: "raw-json", schema: queryRequest },
   reply: Type.String(),
   permission: "read",
+  queryKind,
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

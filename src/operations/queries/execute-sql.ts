@@ -54,6 +54,7 @@ export const executeSql = operation({
   params: nothing,
   body: { kind: "raw-json", schema: request },
   permission: "read",
+  queryKind: () => "sql",
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));

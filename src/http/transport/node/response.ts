@@ -31,6 +31,10 @@ export class NodeResponse implements TransportResponse {
     res.on("drain", () => this.#drained());
   }
 
+  getRemoteAddressAsText(): string {
+    return this.req.socket.remoteAddress ?? "";
+  }
+
   writeStatus(status: string): this {
     this.#status = Number(status.slice(0, 3));
     this.#message = status.slice(4);
