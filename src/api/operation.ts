@@ -138,6 +138,8 @@ export interface Operation {
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
   /** The handler continues an earlier attempt of the same request: it finds out what that attempt did. */
   readonly repeatable?: true;
+  /** The kind of a query, for the audit log and for traces: from its undecoded body, without any of its values. */
+  queryKind?(body: Uint8Array): string;
   /**
    * The handler needs state that exists once in the process, so it always runs on the main thread. There it
    * sees no headers and no deadline, and `onAbort` never runs.

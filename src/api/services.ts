@@ -7,6 +7,7 @@ import type { Maintenance } from "../maintenance/maintenance.js";
 import type { MultipartWrites } from "../multipart/multipart.js";
 import type { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import type { Threads } from "../tables/table-writes.js";
+import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { IdempotentRequests } from "./idempotency/idempotency.js";
 import type { Transactions } from "./transactions/transactions.js";
@@ -29,4 +30,6 @@ export interface Services {
   /** Absent without a limits file. */
   readonly limits: Pick<LimitMemory, "refusals"> | undefined;
   readonly log: Logger;
+  /** Undefined without `--audit-log`. */
+  readonly audit: AuditLog | undefined;
 }

@@ -16,8 +16,10 @@ export async function serve(args: readonly string[]): Promise<void> {
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   const scheme = config.tls ? "https" : "http";
   process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
-  // Without files to reload the default action of SIGHUP stays: the process ends with its terminal.
-  if (config.tls || config.limitsFile) process.on("SIGHUP", () => void running.reload());
+  // Without these options the default action of SIGHUP stays: the process ends with its terminal.
+  if (config.tls || config.limitsFile || config.auditLog) {
+    process.on("SIGHUP", () => void running.reload());
+  }
   const signal = await stopSignal(() => running.forceClose());
   log.info({ signal }, "stopping: finishing the requests in flight");
   await running.stop();

@@ -1,4 +1,6 @@
+import type { AuditFileOptions } from "../telemetry/audit/audit-file.js";
 import type { LogLevel } from "../telemetry/logger.js";
+import type { OtlpSettings } from "../telemetry/otlp/start.js";
 
 /** How the server maintains tables. */
 export interface MaintenanceSettings {
@@ -26,6 +28,10 @@ export interface Config {
   /** Absolute path of the limits file. Without it there are no limits. */
   readonly limitsFile?: string;
   readonly logLevel: LogLevel;
+  /** Absent without `--audit-log`. */
+  readonly auditLog?: AuditFileOptions;
+  /** Absent if the environment names no OTLP endpoint. */
+  readonly otlp?: OtlpSettings;
   /** `postgres://...`, or the absolute path of a SQLite file. */
   readonly catalog: string;
   readonly maxJsonBytes: number;

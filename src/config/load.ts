@@ -3,9 +3,11 @@ import { fileURLToPath } from "node:url";
 import { isPostgres, isRemote } from "../foundation/addresses.js";
 import { isLoopback } from "../foundation/loopback.js";
 import { apiKeyOf } from "./api-key.js";
+import { auditLogOf } from "./audit-log.js";
 import type { Config } from "./config.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
+import { otlpSettings } from "./otlp.js";
 import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
 
 export interface ConfigContext {
@@ -61,6 +63,8 @@ export function loadConfig(
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
     ...present("limitsFile", values.limits && resolve(cwd, values.limits)),
     ...present("apiKey", apiKeyOf(values["api-key"], values["api-key-file"], cwd)),
+    ...present("auditLog", auditLogOf(values, cwd)),
+    ...present("otlp", otlpSettings(env)),
     ...present("indexCacheBytes", values["index-cache"]),
     ...present("metadataCacheBytes", values["metadata-cache"]),
     ...present("rowCacheBytes", values["row-cache"]),

@@ -71,6 +71,20 @@ export const serverOptions = {
     fallback: "info",
     help: "least level of the JSON log lines on stderr; debug logs every request",
   }),
+  "audit-log": option({
+    type: text("FILE"),
+    help: "file that gets a JSON line for each request: who did what with which result; reopened on SIGHUP",
+  }),
+  "audit-log-size": option({
+    type: size,
+    fallback: "100MiB",
+    help: "size at which --audit-log is renamed to FILE.1 and a new file begins; at least 64KiB",
+  }),
+  "audit-log-files": option({
+    type: integer(1, 1000),
+    fallback: "10",
+    help: "number of renamed files of --audit-log to keep",
+  }),
   catalog: option({
     type: text("URL|FILE"),
     help: "postgres:// URL or SQLite file of the catalog; default: ROOT/.joust/catalog.db, or ./joust-catalog.db for a remote ROOT",

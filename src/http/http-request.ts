@@ -1,4 +1,5 @@
 import type { Reply } from "../api/operation.js";
+import type { Identity } from "../auth/authenticator.js";
 import { asJoustError, type JoustError } from "../foundation/errors.js";
 import { type InFlightEntry, type InFlightSet, notInFlight } from "../foundation/in-flight-set.js";
 import type { BodyConsumer } from "./body-consumers.js";
@@ -8,7 +9,9 @@ import { PendingBody } from "./pending-body.js";
 import { problem, problemHeaders, problemStatus } from "./problem.js";
 import { type EncodedReply, encodeReply, type ResponseWriter, sendReply } from "./reply.js";
 import { type SendingReply, slowRate } from "./reply-limiter.js";
-import { remoteAddressOf, type TransportResponse } from "./transport/transport.js";
+import type { RequestRecord } from "./request-record.js";
+import { remoteAddress } from "./transport/remote-address.js";
+import type { TransportResponse } from "./transport/transport.js";
 
 const discardBody: BodyConsumer = { push() {}, end() {}, fail() {} };
 
@@ -40,8 +43,10 @@ export interface ServerContext {
  */
 export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply {
   position = notInFlight;
-  /** Id of the authenticated identity; "" before authentication. */
-  callerId = "";
+  /** The authenticated caller. */
+  identity: Identity | undefined;
+  /** Present if the audit log or a trace needs it. */
+  record: RequestRecord | undefined;
   heldBytes = 0;
   slowMs = 0;
   readonly started = performance.now();
@@ -117,7 +122,7 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
 
   /** The address of the other end of the connection; "" after it was closed. */
   get remoteAddress(): string {
-    return this.aborted ? "" : remoteAddressOf(this.res);
+    return this.aborted ? "" : remoteAddress(this.res.getRemoteAddressAsText());
   }
 
   /** Sends the reply after this time (ms) even if the body has not ended, and closes the connection then. */
@@ -297,6 +302,16 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
 
   addSentBytes(bytes: number): void {
     this.#sentBytes += bytes;
+  }
+
+  /** "" before authentication. */
+  get callerId(): string {
+    return this.identity?.id ?? "";
+  }
+
+  /** Bytes of a streamed reply that the socket has accepted. */
+  get sentBytes(): number {
+    return this.#sentBytes;
   }
 
   setHeldBytes(bytes: number): void {

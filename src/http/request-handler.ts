@@ -158,14 +158,13 @@ export class RequestHandler {
     const { limiter } = dependencies;
     if (limiter && !resolved) admitUnauthenticated(limiter, request);
     const identity = requireIdentity(resolved);
-    this.#identity = identity;
+    this.#identity = request.identity = identity;
     if (limiter) {
       const { id } = this.segments;
       this.#admission = admitRequest(limiter, request, route, identity, id, this.query);
     }
     checkPermission(route.operation, identity);
     request.markAuthenticated();
-    request.callerId = identity.id;
     this.#startDeadline();
     const headerError = bodyHeaderError(this.#kind, request.headers, dependencies.services.config);
     if (headerError) throw headerError;
@@ -285,11 +284,12 @@ export class RequestHandler {
   /** Parses and validates the request, then runs its handler. The body is complete or streams. */
   #run(): void {
     const { route, request } = this;
+    const { record } = request;
     const raw = parseQuery(this.query);
     const id = pathId(this.segments, raw);
     const body = route.body && this.#kind === "json" ? this.#jsonBody(id) : undefined;
     const params = route.params.read(route.translation?.params?.(raw) ?? raw);
-    this.#call = new RequestCall(
+    const call = new RequestCall(
       request,
       route.dialect,
       id,
@@ -301,7 +301,10 @@ export class RequestHandler {
       this.#deadline?.leftMs,
       this.#authorizePart,
     );
-    const reply = this.#checkAdministrative(this.#call);
+    this.#call = call;
+    const reply = record
+      ? record.observe(route.operation, call, () => this.#checkAdministrative(call))
+      : this.#checkAdministrative(call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#uploadError ?? error));
     } else {
@@ -399,7 +402,10 @@ export class RequestHandler {
       const joustError = asJoustError(error);
       const translated = this.route.translation?.failure?.(joustError) ?? joustError;
       if (translated instanceof JoustError) this.request.fail(translated);
-      else this.request.respond(translated);
+      else {
+        this.request.record?.failed(joustError);
+        this.request.respond(translated);
+      }
     } catch (unexpected) {
       this.request.failUnexpectedly(unexpected);
     }

@@ -12,7 +12,8 @@ import { problemStatus } from "./problem.js";
 import type { ReplyLimiter } from "./reply-limiter.js";
 import { type RequestDependencies, RequestHandler } from "./request-handler.js";
 import { admitUnauthenticated } from "./request-limits.js";
-import { routes } from "./route.js";
+import { RequestObserver } from "./request-record.js";
+import { type Route, routes } from "./route.js";
 import { type RouteMatch, Router } from "./router.js";
 import { transportOf } from "./transport/open.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
@@ -45,6 +46,10 @@ export class Server implements ServerContext, Drainable {
   readonly #router: Router;
   readonly #authenticator: Authenticator;
   readonly #logsRequests: boolean;
+  /** Undefined without audit log and traces. */
+  readonly #observer: RequestObserver | undefined;
+  /** Whether a request that ends leaves anything: a line of the log or of the audit log, or a span. */
+  readonly #reportsRequests: boolean;
   readonly #originCheck: OriginCheck | undefined;
 
   constructor(private readonly options: ServerOptions) {
@@ -52,6 +57,8 @@ export class Server implements ServerContext, Drainable {
     this.#authenticator = options.authenticator;
     this.#originCheck = OriginCheck.of(options.services.config);
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
+    this.#observer = RequestObserver.of(options.services);
+    this.#reportsRequests = this.#logsRequests || this.#observer !== undefined;
     const { http, tls } = options.services.config;
     const { name, reason, open } = transportOf(http);
     this.transport = { name, reason };
@@ -192,10 +199,24 @@ export class Server implements ServerContext, Drainable {
     const match = this.#router.match(path);
     const verb = method === "head" ? "GET" : method.toUpperCase();
     const route = match?.routes.get(verb);
+    if (this.#observer) {
+      const record = this.#observer.begin(request, method, route, match?.segments.id, query);
+      request.record = record;
+      record.run(() => this.#handle(request, match, route, verb, query));
+    } else this.#handle(request, match, route, verb, query);
+  }
+
+  #handle(
+    request: HttpRequest,
+    match: RouteMatch | undefined,
+    route: Route | undefined,
+    verb: string,
+    query: string,
+  ): void {
     if (match && route) {
       new RequestHandler(this.options, request, route, match.segments, query).start();
     } else {
-      void this.#refuse(request, match, verb, path).catch((error) => request.fail(error));
+      void this.#refuse(request, match, verb, request.path).catch((error) => request.fail(error));
     }
   }
 
@@ -210,6 +231,7 @@ export class Server implements ServerContext, Drainable {
     const identity = await this.#authenticator.identify(request.headers.key);
     if (limiter && !identity) admitUnauthenticated(limiter, request);
     const caller = requireIdentity(identity);
+    request.identity = caller;
     limiter?.admit({ caller, namespace: undefined, work: [] });
     request.markAuthenticated();
     if (!match) {
@@ -234,6 +256,8 @@ export class Server implements ServerContext, Drainable {
 
   requestFinished(request: HttpRequest, status: number): void {
     if (this.#draining) this.#lastRequest = performance.now();
+    if (!this.#reportsRequests) return;
+    request.record?.finish(status);
     if (!this.#logsRequests) return;
     this.options.services.log.debug(
       {
@@ -242,17 +266,19 @@ export class Server implements ServerContext, Drainable {
         status,
         ms: Math.round((performance.now() - request.started) * 100) / 100,
         requestId: request.requestId,
+        ...request.record?.traceIds,
       },
       "request",
     );
   }
 
   requestFailed(request: HttpRequest, error: JoustError): void {
+    request.record?.failed(error);
     const status = problemStatus(error);
     if (status < 500) return;
-    const { operation, path, requestId } = request;
+    const { operation, path, requestId, record } = request;
     this.options.services.log.warn(
-      { operation, path, status, requestId, err: error.cause ?? error },
+      { operation, path, status, requestId, ...record?.traceIds, err: error.cause ?? error },
       "request failed",
     );
   }

@@ -3,6 +3,7 @@ import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
+import { tracing } from "../telemetry/tracing.js";
 import type {
   JobCount,
   JobErrors,
@@ -76,6 +77,7 @@ class JobRunner implements Jobs {
 
   async enqueue(request: JobRequest): Promise<JobRecord> {
     const job = await this.#store.enqueue(request);
+    tracing?.jobQueued(job.id);
     this.#startJobs();
     return job;
   }
@@ -222,7 +224,8 @@ class JobRunner implements Jobs {
       );
     });
     try {
-      const outcome = await this.#work(job, abort.signal, progress.report);
+      const work = () => this.#work(job, abort.signal, progress.report);
+      const outcome = await (tracing ? tracing.runJob(job, work) : work());
       progress.stop();
       await this.#record(() => this.#store.done(job.id, outcome));
       log.info(about, "job done");

@@ -3,6 +3,7 @@ import type { Authenticator } from "../auth/authenticator.js";
 import type { KeyStore } from "../catalog/keys.js";
 import type { Server } from "../http/server.js";
 import { operations } from "../operations/index.js";
+import type { AuditLines } from "../telemetry/audit/audit-log.js";
 import { mainThreadHandler } from "../threads/forwarded-operations.js";
 import type { SharedState } from "../threads/shared-state.js";
 import type { Targets } from "../threads/thread-rpc.js";
@@ -18,6 +19,8 @@ export interface ListenOptions {
   readonly keys: KeyStore;
   readonly shared: SharedState;
   readonly limits: ServerLimits | undefined;
+  /** Takes the lines of the audit log of all threads. */
+  readonly auditLines: AuditLines | undefined;
 }
 
 /** Accepts requests in the main thread and in the worker threads. */
@@ -28,6 +31,7 @@ export async function listen({
   keys,
   shared,
   limits,
+  auditLines,
 }: ListenOptions): Promise<{ server: Server; port: number }> {
   const { config, engine, log } = services;
   const owner = limitOwner(services);
@@ -45,7 +49,11 @@ export async function listen({
         shared: shared.buffer,
         ...(limits && { limits: { rules: limits.rules, buffers: limits.memory.buffers } }),
       },
-      targets: { ...workerTargets(services, keys), limitOwner: owner },
+      targets: {
+        ...workerTargets(services, keys),
+        limitOwner: owner,
+        ...(auditLines && { auditLines }),
+      },
       log,
     });
     server.stopListening();

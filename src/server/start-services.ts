@@ -18,6 +18,7 @@ import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js"
 import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
 import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
+import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Storage } from "./open-storage.js";
 import { Workers } from "./workers.js";
@@ -34,7 +35,8 @@ export async function startServices(
   config: Config,
   { engine, store }: Storage,
   log: Logger,
-  limits?: Services["limits"],
+  audit: AuditLog | undefined,
+  limits: Services["limits"],
 ): Promise<StartedServices> {
   const { root, storageOptions } = config;
   const { transactions, multipart, idempotency } = store;
@@ -80,6 +82,7 @@ export async function startServices(
     threads: workers,
     limits,
     log,
+    audit,
   };
   const stopWatching = [
     startOrphanedTableRemoval({

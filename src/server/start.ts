@@ -6,41 +6,52 @@ import type { Server } from "../http/server.js";
 import { transportOf } from "../http/transport/open.js";
 import { readCertificate, watchCertificate } from "../http/transport/tls.js";
 import { withCommitPauses } from "../maintenance/commit-pauses.js";
+import { measureMetrics } from "../operations/server/measure-metrics.js";
 import { prewarmTables } from "../prewarm/prewarm-table.js";
 import type { Logger } from "../telemetry/logger.js";
+import { startMetrics, startTracing, stopTracing } from "../telemetry/otlp/start.js";
+import { tracing } from "../telemetry/tracing.js";
 import { SharedState } from "../threads/shared-state.js";
 import { listen } from "./listen.js";
+import { openAudit } from "./open-audit.js";
 import { openAuthenticator } from "./open-authenticator.js";
 import { openLimits, reloadLimits, watchLimits } from "./open-limits.js";
 import { openStorage, type Storage } from "./open-storage.js";
 import { startServices } from "./start-services.js";
+import { traceEngine } from "./trace-engine.js";
 import { WarmUp } from "./warm-up.js";
 import type { Workers } from "./workers.js";
 
 /** A server that accepts requests. */
 export interface RunningServer {
   readonly port: number;
-  /** Reads the certificate, its key and the limits again, as far as there are any. Logs an error. */
+  /** Reads the certificate, its key and the limits again, and opens the audit log anew, as far as there are any. Logs an error. */
   reload(): Promise<void>;
   /** Finishes the requests in flight, then closes everything. */
   stop(): Promise<void>;
-  /** Closes all sockets of worker threads, also during `stop`. The process may exit afterwards. */
+  /**
+   * Closes all sockets of worker threads, and the audit log, also during `stop`. The process may exit afterwards.
+   */
   forceClose(): Promise<void>;
 }
 
 /**
  * Starts a server:
  *
- * 1. Check the HTTP transport, the certificate and the limits, before anything is created in the root.
+ * 1. Check the HTTP transport, the certificate and the limits, before anything is created in the root. Open the audit
+ *    log and start to record spans.
  * 2. Open the root and the catalog, and join the cluster.
  * 3. Clean up after a crash, adopt tables of other programs, and start jobs and maintenance.
  * 4. Open the key store, and create a first admin key if there is no key.
  * 5. Listen, and start the worker threads.
- * 6. Prewarm tables, while the server already accepts requests.
+ * 6. Prewarm tables, while the server already accepts requests, and start to send metrics.
  */
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
   checkTransport(config);
   const limits = openLimits(config);
+  const audit = await openAudit(config, log);
+  await startTracing(config.otlp, log, "main");
+  if (tracing) traceEngine(tracing);
   const shared = new SharedState();
   const storage = await openServerStorage(config, shared, log);
   if (isRemote(config.root))
@@ -51,7 +62,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       services,
       workers,
       stop: stopServices,
-    } = await startServices(config, storage, log, limits?.memory);
+    } = await startServices(config, storage, log, audit?.log, limits?.memory);
     const keyAuthenticator = await openAuthenticator(config, store.keys, log);
     const warmUp = config.prewarm.length > 0 ? new WarmUp(keyAuthenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
@@ -63,7 +74,9 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       keys: store.keys,
       shared,
       limits,
+      auditLines: audit?.lines,
     });
+    const stopMetrics = await startMetrics(config.otlp, log, () => measureMetrics(services));
     const reloadTls = () => reloadCertificate(server, workers, log);
     const stopWatchingTls = config.tls && watchCertificate(config.tls, () => void reloadTls());
     const allServers = [server, ...workers.servers];
@@ -73,9 +86,12 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
     return {
       port,
       async reload() {
-        await Promise.all([config.tls && reloadTls(), reloadAllLimits()]);
+        await Promise.all([config.tls && reloadTls(), reloadAllLimits(), audit?.reopen()]);
       },
-      forceClose: () => workers.closeAll(),
+      async forceClose() {
+        await workers.closeAll();
+        await audit?.close();
+      },
       async stop() {
         stopWatchingTls?.();
         stopWatchingLimits?.();
@@ -83,7 +99,9 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
           log.warn("requests were still in flight at the end of the drain timeout");
         }
         await workers.stop();
+        await stopMetrics();
         await stopServices();
+        await Promise.all([stopTracing(), audit?.close()]);
         await store.close();
       },
     };

@@ -9,6 +9,7 @@ import { openReader } from "../database/sqlite/open.js";
 import type { Engine } from "../engine/index.js";
 import { isPostgres } from "../foundation/addresses.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
+import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { SharedState } from "../threads/shared-state.js";
 import type { ThreadRpc } from "../threads/thread-rpc.js";
@@ -19,6 +20,7 @@ interface WorkerDependencies {
   readonly log: Logger;
   readonly shared: SharedState;
   readonly mainThread: ThreadRpc;
+  readonly audit: AuditLog | undefined;
 }
 
 type KeyLookup = Pick<KeyStore, "findByHash" | "findByHashSync">;
@@ -32,7 +34,7 @@ export function workerServices(dependencies: WorkerDependencies): {
   services: Services;
   keys: KeyLookup;
 } {
-  const { config, engine, log, shared, mainThread } = dependencies;
+  const { config, engine, log, shared, mainThread, audit } = dependencies;
   const reader = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
   const localTables = reader && tableCache(reader);
   const localKeys = reader && keyCache(reader);
@@ -54,6 +56,7 @@ export function workerServices(dependencies: WorkerDependencies): {
     prewarming: mainThread.remote("prewarming"),
     threads: mainThread.remote("threads"),
     limits: undefined,
+    audit,
   };
   const keys = mainThread.remote<KeyLookup>("keys", {
     findByHashSync: (hash) =>

@@ -11,11 +11,16 @@ import type { LimitRules } from "../limits/limit-rules.js";
 import { Limiter } from "../limits/limiter.js";
 import { operations } from "../operations/index.js";
 import { releaseTableInThread } from "../tables/table-writes.js";
+import { AuditBuffer } from "../telemetry/audit/audit-log.js";
 import { createLogger } from "../telemetry/logger.js";
+import { startTracing, stopTracing } from "../telemetry/otlp/start.js";
+import { tracing } from "../telemetry/tracing.js";
 import { forwardToMainThread } from "../threads/forwarded-operations.js";
 import { SharedState } from "../threads/shared-state.js";
 import { type Port, ThreadRpc } from "../threads/thread-rpc.js";
 import { createHttpServer } from "./http-server.js";
+import { remoteAuditLines, workerAuditLog } from "./open-audit.js";
+import { traceEngine } from "./trace-engine.js";
 import { workerServices } from "./worker-services.js";
 
 /** The data that the main thread passes to a new thread. */
@@ -33,7 +38,11 @@ export interface WorkerInput {
 /** The objects that the main thread calls. */
 export interface WorkerTargets {
   readonly server: Server;
-  readonly thread: { releaseTable(key: string): Promise<void> };
+  readonly thread: {
+    releaseTable(key: string): Promise<void>;
+    /** Sends the spans and the lines of the audit log that wait. */
+    flush(): Promise<void>;
+  };
 }
 
 const input = workerData as WorkerInput;
@@ -43,11 +52,21 @@ process.on("unhandledRejection", (err) => log.error({ err }, "unhandled promise 
 
 const shared = new SharedState(input.shared);
 const engine = Engine.attach(input.engine);
+await startTracing(config.otlp, log, input.name);
+if (tracing) traceEngine(tracing);
 const targets = {
-  thread: { releaseTable: (key: string) => releaseTableInThread({ engine }, key) },
+  thread: {
+    releaseTable: (key: string) => releaseTableInThread({ engine }, key),
+    async flush() {
+      buffer?.flush();
+      await stopTracing();
+    },
+  },
 } as { -readonly [Name in keyof WorkerTargets]: WorkerTargets[Name] };
 const mainThread = new ThreadRpc(parentPort as Port, targets);
-const { services, keys } = workerServices({ config, engine, log, shared, mainThread });
+const buffer = config.auditLog && new AuditBuffer(remoteAuditLines(mainThread));
+const audit = buffer && workerAuditLog(buffer);
+const { services, keys } = workerServices({ config, engine, log, shared, mainThread, audit });
 targets.server = createHttpServer({
   services,
   operations: forwardToMainThread(operations, mainThread),

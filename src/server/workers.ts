@@ -87,6 +87,7 @@ export class Workers implements Threads {
   /** Terminates the threads. The caller has drained them: no request is in flight, no socket is open. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    await Promise.all(this.#threads.map(({ thread }) => thread.flush()));
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
   }
 }

@@ -1,5 +1,6 @@
 import type { MessagePort, Worker } from "node:worker_threads";
 import { JoustError } from "../foundation/errors.js";
+import { type TraceContext, tracing } from "../telemetry/tracing.js";
 
 /** One end of a channel between two threads. */
 export type Port = MessagePort | Worker;
@@ -8,7 +9,15 @@ export type Port = MessagePort | Worker;
 export type Targets = Readonly<Record<string, object>>;
 
 type Message =
-  | { kind: "call"; number: number; target: string; method: string; args: unknown[] }
+  | {
+      kind: "call";
+      number: number;
+      target: string;
+      method: string;
+      args: unknown[];
+      /** The trace that the call belongs to. */
+      trace: TraceContext | undefined;
+    }
   | { kind: "notification"; target: string; method: string; args: unknown[] }
   | { kind: "value"; number: number; value: unknown }
   | { kind: "failure"; number: number; failure: Failure };
@@ -48,7 +57,8 @@ export class ThreadRpc {
     const number = this.#nextNumber++;
     return new Promise((resolve, reject) => {
       this.#pending.set(number, { resolve, reject });
-      this.#send({ kind: "call", number, target, method, args: [...args] });
+      const trace = tracing?.context();
+      this.#send({ kind: "call", number, target, method, args: [...args], trace });
     });
   }
 
@@ -83,9 +93,12 @@ export class ThreadRpc {
   }
 
   async #answer(call: Extract<Message, { kind: "call" }>): Promise<void> {
-    const { number } = call;
+    const { number, trace } = call;
     try {
-      this.#send({ kind: "value", number, value: await this.#run(call) });
+      const run = () => this.#run(call);
+      const name = `thread ${call.target}.${call.method}`;
+      const value = await (tracing && trace ? tracing.continueTrace(trace, name, run) : run());
+      this.#send({ kind: "value", number, value });
     } catch (error) {
       this.#send({ kind: "failure", number, failure: toFailure(error) });
     }

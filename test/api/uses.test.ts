@@ -19,6 +19,7 @@ const names: Record<ServiceName, true> = {
   threads: true,
   limits: true,
   log: true,
+  audit: true,
 };
 
 /** A service whose members all fail when they are called. */

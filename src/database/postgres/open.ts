@@ -1,6 +1,7 @@
-import { Kysely, PostgresDialect } from "kysely";
+import { Kysely, type LogEvent, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Logger } from "../../telemetry/logger.js";
+import { type SpanAttributes, tracing } from "../../telemetry/tracing.js";
 import type { CatalogDatabase } from "../database.js";
 import { migrate } from "../migrations/index.js";
 import type { CatalogSchema } from "../schema.js";
@@ -27,7 +28,10 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
     },
   });
   pool.on("error", (error) => log.warn({ err: error }, "an idle catalog connection was lost"));
-  const read = new Kysely<CatalogSchema>({ dialect: new PostgresDialect({ pool }) });
+  const read = new Kysely<CatalogSchema>({
+    dialect: new PostgresDialect({ pool }),
+    ...(tracing && { log: recordStatement(url) }),
+  });
   try {
     await migrate(read, "postgres");
   } catch (error) {
@@ -49,4 +53,34 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
     write,
     close: () => read.destroy(),
   };
+}
+
+/** Records a span for each statement. */
+function recordStatement(url: string): (event: LogEvent) => void {
+  const database = databaseAttributes(url);
+  return (event) => {
+    const { query, queryDurationMillis: ms } = event;
+    const error = event.level === "error" && { error: errorType(event.error) };
+    tracing?.recordStatement({ sql: query.sql, ms, database, ...error });
+  };
+}
+
+/** The attributes that OpenTelemetry defines for a database. They contain no user and no password. */
+function databaseAttributes(url: string): SpanAttributes {
+  const system = { "db.system.name": "postgresql" };
+  // The URL of a Unix socket has no host, and is no URL for Node.
+  if (!URL.canParse(url)) return system;
+  const { hostname, port, pathname } = new URL(url);
+  return {
+    ...system,
+    "db.namespace": decodeURIComponent(pathname.slice(1)),
+    "server.address": hostname,
+    "server.port": port === "" ? 5432 : Number(port),
+  };
+}
+
+/** The SQLSTATE, or the name of an error of the connection. */
+function errorType(error: unknown): string {
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  return String(code ?? name ?? "_OTHER");
 }

@@ -17,6 +17,8 @@ export interface TransportRequest {
 
 /** After `onAborted` or after the end of the reply, the effect of every call is undefined. */
 export interface TransportResponse {
+  /** The address of the other end of the connection. uWebSockets.js returns the bytes of the text. */
+  getRemoteAddressAsText(): ArrayBuffer | string;
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
   /** Appends a chunk to a reply of unknown length. Returns false if the socket is full and the rest is buffered. */
@@ -40,11 +42,6 @@ export interface TransportResponse {
   getRemoteAddressAsText(): ArrayBuffer | string;
   /** Call only after `pause`. Restarts the timeout of 10 s for the rest of the body. */
   resume(): void;
-}
-
-export function remoteAddressOf(res: TransportResponse): string {
-  const address = res.getRemoteAddressAsText();
-  return typeof address === "string" ? address : Buffer.from(address).toString("latin1");
 }
 
 export type RequestHandler = (res: TransportResponse, req: TransportRequest) => void;

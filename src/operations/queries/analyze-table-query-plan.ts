@@ -3,6 +3,7 @@ import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
+import { queryKind } from "./query-kind.js";
 import { queryOptions } from "./query-options.js";
 import { queryRequest } from "./query-request.js";
 
@@ -17,6 +18,7 @@ export const analyzeTableQueryPlan = operation({
   reply: Type.String(),
   permission: "read",
   limited: ["query"],
+  queryKind,
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

@@ -64,6 +64,7 @@ export const executeSql = operation({
   body: { kind: "raw-json", schema: request },
   permission: "read",
   limited: ["query"],
+  queryKind: () => "sql",
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
+import { queryKind } from "./query-kind.js";
 import { queryOptions } from "./query-options.js";
 import { explainRequest } from "./query-request.js";
 
@@ -19,6 +20,7 @@ export const explainTableQueryPlan = operation({
   reply: Type.String(),
   permission: "read",
   limited: ["query"],
+  queryKind,
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

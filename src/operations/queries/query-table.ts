@@ -4,6 +4,7 @@ import { cancelQuery } from "../../engine/index.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onTable } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
+import { queryKind } from "./query-kind.js";
 import { nextQueryNumber } from "./query-number.js";
 import { FILE, queryOptions, STREAM } from "./query-options.js";
 import { queryRequest } from "./query-request.js";
@@ -18,6 +19,7 @@ export const queryTable = operation({
   body: { kind: "raw-json", schema: queryRequest },
   permission: "read",
   limited: ["query"],
+  queryKind,
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

@@ -1,0 +1,107 @@
+import { Counter, Gauge, Registry } from "prom-client";
+import type { Services } from "../../api/services.js";
+import type { MemoryUsage } from "../../engine/index.js";
+import type { AuditCounters } from "../../telemetry/audit/audit-log.js";
+
+/** The services that have something to measure. */
+type Measured = Pick<Services, "audit" | "config" | "engine" | "jobs" | "limits" | "maintenance">;
+
+/** Measures all metrics of the process. */
+export async function measureMetrics({
+  audit,
+  engine,
+  jobs,
+  limits,
+  maintenance,
+  config,
+}: Measured): Promise<Registry> {
+  const registry = new Registry();
+  const registers = [registry];
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  const byState = new Gauge({
+    name: "joust_jobs",
+    help: "Jobs by kind and state, over all servers; ended jobs are stored for seven days, of maintenance jobs the newest 20",
+    labelNames: ["kind", "state"],
+    registers,
+  });
+  for (const { kind, state, count } of await jobs.counts()) byState.set({ kind, state }, count);
+  gauge("joust_jobs_running_here", "Jobs that this server runs").set(jobs.running());
+  gauge(
+    "joust_maintenance_on",
+    "1: the server maintains tables unless their properties disable it",
+  ).set(config.maintenance.on ? 1 : 0);
+  const { pendingTables, lastRoundMillis } = maintenance.progress();
+  gauge(
+    "joust_maintenance_tables_to_look_at",
+    "Tables written through this server and not checked since",
+  ).set(pendingTables);
+  if (lastRoundMillis !== undefined) {
+    gauge(
+      "joust_maintenance_last_round_timestamp_seconds",
+      "When this server last completed a check of all tables",
+    ).set(lastRoundMillis / 1_000);
+  }
+  measureMemory(engine.memory(), registers);
+  const { requests, plans } = engine.ended();
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  counter("joust_timed_out_total", "Queries and view refreshes that exceeded the time limit").inc(
+    requests,
+  );
+  counter("joust_plans_timed_out_total", "Statements whose planning exceeded the time limit").inc(
+    plans,
+  );
+  if (limits) countRefusals(limits, registers);
+  if (audit) measureAudit(audit.counters(), registers);
+  return registry;
+}
+
+function measureAudit({ lines, lost, writeErrors }: AuditCounters, registers: Registry[]): void {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  counter("joust_audit_lines_total", "Lines in the audit log").inc(lines);
+  counter(
+    "joust_audit_lost_lines_total",
+    "Lines that the audit log lacks because its disk was full or failing",
+  ).inc(lost);
+  counter(
+    "joust_audit_write_errors_total",
+    "Writes, rotations and closes of the audit log that failed",
+  ).inc(writeErrors);
+}
+
+function countRefusals(limits: NonNullable<Services["limits"]>, registers: Registry[]): void {
+  const counter = new Counter({
+    name: "joust_limit_refused_total",
+    help: "Requests that a limit of --limits refused, by what the limit applies to and by its name",
+    labelNames: ["scope", "limit"],
+    registers,
+  });
+  for (const { scope, limit, count } of limits.refusals()) counter.inc({ scope, limit }, count);
+}
+
+function measureMemory(memory: MemoryUsage, registers: Registry[]): void {
+  const { budget, caches, work, uploads, queries, changes, jobs, waiting, refused } = memory;
+  const share = new Gauge({
+    name: "joust_memory_share_bytes",
+    help: "The memory budget, and its shares for caches and for requests and jobs",
+    labelNames: ["of"],
+    registers,
+  });
+  for (const [of, bytes] of Object.entries({ budget, caches, work })) share.set({ of }, bytes);
+  const taken = new Gauge({
+    name: "joust_memory_taken_bytes",
+    help: "Memory that requests and jobs use of their share",
+    labelNames: ["by"],
+    registers,
+  });
+  for (const [by, bytes] of Object.entries({ uploads, queries, changes, jobs })) {
+    taken.set({ by }, bytes);
+  }
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  gauge("joust_memory_waiting", "Requests and jobs that wait for memory").set(waiting);
+  const refusals = new Counter({
+    name: "joust_memory_refused_total",
+    help: "Requests that were refused because no memory was available",
+    registers,
+  });
+  refusals.inc(refused);
+}

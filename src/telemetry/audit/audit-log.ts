@@ -1,0 +1,80 @@
+/** What the audit log says about one request. It never contains a body, a predicate, an option or a key. */
+export interface AuditEntry {
+  /** When the request ended, RFC 3339. */
+  readonly time: string;
+  readonly request_id: string;
+  readonly trace_id?: string | undefined;
+  /** The address of the connection. */
+  readonly remote: string;
+  /** Null if the request has no valid key. */
+  readonly identity: { readonly id: string; readonly name: string } | null;
+  /** Null if nothing is served at the path. */
+  readonly operation: string | null;
+  /** The identifier in the path, its components joined by `$`. */
+  readonly object?: string | undefined;
+  readonly query?: string | undefined;
+  readonly transaction?: string | undefined;
+  readonly status: number;
+  /** The code of the error. */
+  readonly error?: number | undefined;
+  readonly ms: number;
+  /** Rows that the request changed, by kind. */
+  readonly rows?: Readonly<Record<string, number>> | undefined;
+  readonly request_bytes?: number | undefined;
+  /** Bytes of a reply with data. */
+  readonly reply_bytes?: number | undefined;
+}
+
+/** Counts since the start of the server. */
+export interface AuditCounters {
+  /** Lines in the file. */
+  readonly lines: number;
+  /** Lines that are in no file: the disk was full for too long. */
+  readonly lost: number;
+  readonly writeErrors: number;
+}
+
+/** The audit log as requests use it. */
+export interface AuditLog {
+  /** Returns at once. Never throws. */
+  write(entry: AuditEntry): void;
+  /** Only in the main thread. */
+  counters(): AuditCounters;
+}
+
+/** The end of the audit log that writes. It exists once in the process, in the main thread. */
+export interface AuditLines {
+  /** Takes complete lines. Returns at once. Never throws. */
+  append(text: string, lines: number): void;
+}
+
+/** How long lines wait to be written together, ms: a process that is killed loses them. */
+const FLUSH_INTERVAL = 200;
+/** Characters of a batch, roughly. */
+const BATCH_SIZE = 32 * 1024;
+
+/** Collects the lines of one thread, so that writing costs a request nothing. */
+export class AuditBuffer {
+  #text = "";
+  #lines = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly target: AuditLines) {}
+
+  write(entry: AuditEntry): void {
+    this.#text += `${JSON.stringify(entry)}\n`;
+    this.#lines++;
+    if (this.#text.length >= BATCH_SIZE) this.flush();
+    else this.#timer ??= setTimeout(() => this.flush(), FLUSH_INTERVAL).unref();
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#lines === 0) return;
+    const [text, lines] = [this.#text, this.#lines];
+    this.#text = "";
+    this.#lines = 0;
+    this.target.append(text, lines);
+  }
+}
