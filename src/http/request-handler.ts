@@ -2,26 +2,19 @@ import type { Attempt } from "../api/idempotency/idempotency.js";
 import { type IdempotencyKey, idempotencyKey } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
 import type { Call, Operation, Reply } from "../api/operation.js";
-import type { Services } from "../api/services.js";
 import { contextOf } from "../api/validation/common-members.js";
 import { checkBodyId } from "../api/validation/identifier.js";
 import { parseJson } from "../api/validation/json.js";
 import { parseQuery } from "../api/validation/params.js";
-import {
-  type Authenticator,
-  type Identity,
-  requireIdentity,
-  unauthenticated,
-} from "../auth/authenticator.js";
+import { type Identity, requireIdentity, unauthenticated } from "../auth/authenticator.js";
 import { checkAdministrative, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, JoustError } from "../foundation/errors.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
-import type { Limiter } from "../limits/limiter.js";
 import type { RequestAdmission } from "../limits/request-admission.js";
+import { authorizePart } from "./authorize-part.js";
 import { BodyBuffer, type BodyConsumer, UploadConsumer } from "./body-consumers.js";
 import { type BodyKind, bodyHeaderError, bodyKind } from "./body-kind.js";
-import type { BodyLimiter } from "./body-limiter.js";
 import type { HttpRequest } from "./http-request.js";
 import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
 import { idempotentRequest } from "./idempotent-request.js";
@@ -29,10 +22,10 @@ import { apiKeyIn, keyInBodyLimit } from "./key-in-body.js";
 import { pathId, pathParams } from "./path-params.js";
 import { RequestCall } from "./request-call.js";
 import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
+import type { RequestDependencies } from "./request-dependencies.js";
 import {
   admitRequest,
   admitUnauthenticated,
-  checkPartStorage,
   checkUnauthenticated,
   jobOf,
   meteredBody,
@@ -47,18 +40,6 @@ import type { RouteMatch } from "./router.js";
 const shortUpload = 64 * 1024;
 
 const emptyBody = new Uint8Array(0);
-
-export interface RequestDependencies {
-  readonly services: Services;
-  readonly authenticator: Authenticator;
-  /** Opens the engine's end of an upload. */
-  openUpload(): Upload;
-  readonly bodyLimiter: BodyLimiter;
-  /** For bodies that the server reads before it has authenticated their callers. */
-  readonly unauthenticatedBodyLimiter: BodyLimiter;
-  /** Absent without a limits file. */
-  readonly limiter?: Limiter;
-}
 
 /**
  * Handles one request to a known route, in this order:
@@ -312,18 +293,9 @@ export class RequestHandler {
     }
   }
 
-  /** Checks an operation that is a part of this request: a change by a SQL statement. */
-  readonly #authorizePart = async (
-    operation: Operation,
-    call: Call<unknown, unknown>,
-  ): Promise<void> => {
+  readonly #authorizePart = async (part: Operation, call: Call<unknown, unknown>) => {
     const caller = this.#identity as Identity;
-    const { services, limiter } = this.dependencies;
-    checkPermission(operation, caller);
-    await checkAdministrative(operation, caller, call, services);
-    if (operation.permission === "read") return;
-    if (limiter) await checkPartStorage(limiter, operation, caller, call.id);
-    this.#hasChanges = true;
+    if (await authorizePart(this.dependencies, caller, part, call)) this.#hasChanges = true;
   };
 
   /** The body for an operation that reads it undecoded. */

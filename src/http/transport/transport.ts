@@ -38,8 +38,6 @@ export interface TransportResponse {
   cork(write: () => void): unknown;
   /** Stops all events of the socket, `onAborted` included. */
   pause(): void;
-  /** The address of the client as text. Call only before `onAborted`. */
-  getRemoteAddressAsText(): ArrayBuffer | string;
   /** Call only after `pause`. Restarts the timeout of 10 s for the rest of the body. */
   resume(): void;
 }
