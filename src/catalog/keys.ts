@@ -10,10 +10,12 @@ import { invalidInput } from "../foundation/errors.js";
 export interface KeyRecord {
   id: string;
   name: string;
-  role: "read" | "write" | "admin";
+  role: "none" | "read" | "write" | "admin";
   /** SHA-256 of the key. */
   hash: Buffer;
   createdMillis: number;
+  /** Keys are in no group: the record is the identity of its caller. */
+  groups: readonly string[];
 }
 
 export interface KeyStore {
@@ -176,4 +178,5 @@ const keyRecord = (row: ApiKeysRow): KeyRecord => ({
   role: row.role,
   hash: Buffer.from(row.hash, "hex"),
   createdMillis: row.created_at,
+  groups: [],
 });

@@ -1,5 +1,5 @@
 import { hashKey, newKey } from "../auth/key.js";
-import { isRole, roles } from "../auth/roles.js";
+import { callerRoles, isCallerRole } from "../auth/roles.js";
 import type { KeyStore } from "../catalog/keys.js";
 import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
@@ -33,8 +33,8 @@ async function create(args: readonly string[]): Promise<void> {
   if (name === undefined || name === "") {
     throw new ConfigError("joust key create needs --name, which identifies the key in the list");
   }
-  if (!isRole(role))
-    throw new ConfigError(`--role must be one of ${roles.join(", ")}, got "${role}"`);
+  if (!isCallerRole(role))
+    throw new ConfigError(`--role must be one of ${callerRoles.join(", ")}, got "${role}"`);
   await withKeys(rest, async (keys) => {
     const secret = newKey();
     const { id } = await keys.create({ name, role, hash: hashKey(secret) });

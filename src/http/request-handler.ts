@@ -19,7 +19,7 @@ import {
   requireIdentity,
   unauthenticated,
 } from "../auth/authenticator.js";
-import { checkAdministrative, checkPermission } from "../auth/permission.js";
+import { authorize, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, invalidInput, JoustError } from "../foundation/errors.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
@@ -58,12 +58,12 @@ export interface RequestDependencies {
  * Handles one request to a known route, in this order:
  *
  * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401).
- * 2. Check that the role of the caller covers the operation (403).
+ * 2. Check that the role of the caller covers the operation, or that it has grants (403).
  * 3. Check the content type and the announced size of the body (415, 413).
  * 4. Read the idempotency key.
  * 5. Read the body: buffer JSON and short Arrow bodies, stream longer Arrow bodies to the engine.
  * 6. Parse the query string, the id in the path, and the body, and validate them (400).
- * 7. Check that the caller is an admin if the content of the request requires it (403).
+ * 7. Check what the content of the request and the grants of the caller require (403, 404).
  * 8. Run the handler of the operation. With an idempotency key, run it once per key.
  * 9. Translate the reply or the error to the dialect of the route, release the body, and send it.
  *
@@ -141,7 +141,7 @@ export class RequestHandler {
     const { request, dependencies, route } = this;
     const identity = requireIdentity(resolved);
     this.#identity = identity;
-    checkPermission(route.operation, identity);
+    checkPermission(route.operation, identity, dependencies.services.grants);
     request.markAuthenticated();
     request.callerId = identity.id;
     const headerError = bodyHeaderError(this.#kind, request.headers, dependencies.services.config);
@@ -224,7 +224,7 @@ export class RequestHandler {
       contextOf(request.headers, body),
       request.headers.fresh(),
     );
-    const reply = this.#checkAdministrative(this.#call);
+    const reply = this.#authorize(this.#call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#uploadError ?? error));
     } else {
@@ -238,24 +238,28 @@ export class RequestHandler {
     return this.#upload ?? (isRaw ? this.#body : undefined);
   }
 
-  /** Runs the handler if the caller may do what the content of the request asks for. */
-  #checkAdministrative(call: RequestCall): Promise<Reply> | Reply {
-    const identity = this.#identity as Identity;
-    const { services } = this.dependencies;
-    const check = checkAdministrative(this.route.operation, identity, call, services);
-    return check ? check.then(() => this.#runHandler(call)) : this.#runHandler(call);
+  /** Runs the handler if the caller may send the request, with the services that the caller may use. */
+  #authorize(call: RequestCall): Promise<Reply> | Reply {
+    const { operation } = this.route;
+    const services = authorize(
+      operation,
+      this.#identity as Identity,
+      call,
+      this.dependencies.services,
+    );
+    return services instanceof Promise
+      ? services.then((visible) => this.#runHandler(call, visible))
+      : this.#runHandler(call, services);
   }
 
-  #runHandler(call: RequestCall): Promise<Reply> | Reply {
-    return this.#idempotencyKey ? this.#runOnce(call, this.#idempotencyKey) : this.#handle(call);
-  }
-
-  #handle(call: RequestCall): Promise<Reply> | Reply {
-    return this.route.operation.handle(this.dependencies.services, call);
+  #runHandler(call: RequestCall, services: Services): Promise<Reply> | Reply {
+    return this.#idempotencyKey
+      ? this.#runOnce(call, services, this.#idempotencyKey)
+      : this.route.operation.handle(services, call);
   }
 
   /** Runs the handler unless an earlier request with the same idempotency key has run it. */
-  #runOnce(call: RequestCall, key: IdempotencyKey): Promise<Reply> {
+  #runOnce(call: RequestCall, services: Services, key: IdempotencyKey): Promise<Reply> {
     const { route, request, query } = this;
     const callerId = this.#identity?.id ?? "";
     const idempotentRequest = {
@@ -277,7 +281,7 @@ export class RequestHandler {
     };
     return runIdempotent(this.dependencies.services, idempotentRequest, (attempt?: Attempt) => {
       call.attempt = attempt;
-      return this.#handle(call);
+      return route.operation.handle(services, call);
     });
   }
 

@@ -36,7 +36,7 @@ export async function startServices(
   log: Logger,
 ): Promise<StartedServices> {
   const { root, storageOptions } = config;
-  const { transactions, multipart, idempotency } = store;
+  const { grants, transactions, multipart, idempotency } = store;
   const orphans = { catalog: store.catalog, engine, storageOptions, log };
   await removeOrphanedTables(orphans);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
@@ -70,6 +70,7 @@ export async function startServices(
     config,
     engine,
     catalog,
+    grants,
     jobs,
     transactions,
     multipart,

@@ -47,7 +47,7 @@ describe("joust", () => {
     ],
     [
       ["key", "create", "--name", "a", "--role", "god"],
-      'joust: --role must be one of read, write, admin, got "god"\n',
+      'joust: --role must be one of none, read, write, admin, got "god"\n',
     ],
     [["key", "revoke"], "joust: joust key revoke needs the ID of a key: joust key list shows it\n"],
   ])("%j exits with 2 and prints one sentence", async (args, err) => {

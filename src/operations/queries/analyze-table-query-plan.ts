@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
@@ -15,7 +16,7 @@ export const analyzeTableQueryPlan = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   reply: Type.String(),
-  permission: "read",
+  access: accessTo("table", "select"),
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = queryOptions(call);

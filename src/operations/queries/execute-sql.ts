@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
 import { runStatement, type SqlFormat } from "./sql-statement.js";
@@ -53,7 +54,7 @@ export const executeSql = operation({
   tag: "SQL",
   params: nothing,
   body: { kind: "raw-json", schema: request },
-  permission: "read",
+  access: accessTo("named tables", "select"),
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));

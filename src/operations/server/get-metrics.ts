@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from "prom-client";
+import { accessTo } from "../../api/access.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -13,7 +14,7 @@ export const getMetrics: Operation = operation({
   tag: "Server",
   params: nothing,
   body: { kind: "none" },
-  permission: "read",
+  access: accessTo("server", "select"),
   mainThreadOnly: true,
   uses: ["config", "engine", "jobs", "maintenance"],
   async handle(services) {

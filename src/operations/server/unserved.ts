@@ -3,6 +3,7 @@
  * no SDK retries (406, code 0).
  */
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { ErrorCode, JoustError } from "../../foundation/errors.js";
@@ -73,7 +74,7 @@ const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths])
       tag: "Table",
       params: nothing,
       body: { kind: "none" },
-      permission: "read",
+      access: accessTo("nothing"),
       uses: [],
       handle() {
         throw new JoustError(ErrorCode.Unsupported, sentence);
@@ -99,7 +100,7 @@ const nullReplies: Operation[] = Object.entries({
     params: nothing,
     body: { kind: "none" },
     reply: Type.Object({ [member]: Type.Null() }),
-    permission: "read",
+    access: accessTo("nothing"),
     uses: [],
     handle: () => ({ kind: "json", value: { [member]: null } }),
   }),
