@@ -1,3 +1,4 @@
+import type { AccessObject } from "../api/access.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import type { Catalog, PageRequest, TableId, TableRecord } from "../catalog/catalog.js";
@@ -24,7 +25,7 @@ export function restrictedServices(
 ): Services {
   const object = encodePath(call.id);
   const isDeclared = (id: TableId) =>
-    operation.access.on === "body" || (id.length > 0 && encodePath(id) === object);
+    contentIsDeclared.has(operation.access.on) || (id.length > 0 && encodePath(id) === object);
   const view = new VisibleCatalog(services.catalog, privileges, isDeclared);
   return {
     ...services,
@@ -58,6 +59,9 @@ export function restrictedServices(
     jobs: override(services.jobs, visibleJobs(services, privileges)),
   };
 }
+
+/** The declared access covers all tables that these handlers resolve; a listing of views opens them only to tell views. */
+const contentIsDeclared: ReadonlySet<AccessObject> = new Set<AccessObject>(["body", "namespace"]);
 
 /** An object with some methods replaced. Works for proxies of other threads and for classes with private members. */
 const override = <T extends object>(target: T, methods: Partial<T>): T =>

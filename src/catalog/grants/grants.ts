@@ -77,9 +77,14 @@ export interface Grants extends GrantLookup {
   ): Promise<Privilege[]>;
   /** Ordered by subject, then object. */
   list(filter: GrantFilter, page: PageRequest): Promise<Page<GrantEntry>>;
-  /** The keys of that name, or the key of that hash (hexadecimal). */
-  findKeys(by: { id: string } | { name: string } | { hash: string }): Promise<GrantedKey[]>;
+  /** The keys of some ids, of a name, or of a hash (hexadecimal). */
+  findKeys(by: KeySelector): Promise<GrantedKey[]>;
 }
+
+export type KeySelector =
+  | { readonly ids: readonly string[] }
+  | { readonly name: string }
+  | { readonly hash: string };
 
 /** A key as grants name it. */
 export interface GrantedKey {

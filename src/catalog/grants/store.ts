@@ -5,7 +5,7 @@ import { available } from "../../database/sql-error.js";
 import { invalidInput } from "../../foundation/errors.js";
 import type { Page, PageRequest } from "../catalog.js";
 import { namespaceNotFound } from "../failures.js";
-import { missingTable } from "../lookup.js";
+import { describeNamespace, findTable, missingTable } from "../lookup.js";
 import { decodePageToken, encodePageToken, pageSize } from "../page-token.js";
 import { decodePath, encodePath } from "../path.js";
 import { liveTable } from "../tables/live-table.js";
@@ -16,6 +16,7 @@ import {
   type GrantedKey,
   type GrantFilter,
   type Grants,
+  type KeySelector,
   namespaceObject,
   SERVER,
   type SecuredObject,
@@ -108,9 +109,8 @@ export class SqlGrants implements Grants {
 
   async list(filter: GrantFilter, page: PageRequest): Promise<Page<GrantEntry>> {
     const { subject, object } = filter;
-    const columns = object && (await this.#findColumns(object));
-    if (object && !columns) throw await missingObject(this.db, object);
-    const listing = `grants ${JSON.stringify([subject ?? null, columns?.object ?? null])}`;
+    const text = object && (await this.#objectText(object));
+    const listing = `grants ${JSON.stringify([subject ?? null, text ?? null])}`;
     const size = pageSize(page.limit);
     const after = decodePageToken(listing, 2, page.pageToken);
     const rows = await available(
@@ -122,7 +122,7 @@ export class SqlGrants implements Grants {
         .select(joined(this.db.kind).as("privileges"))
         .where((e) => e.or([e("table_key", "is", null), e("tables.state", "=", "live")]))
         .$if(subject !== undefined, (query) => query.where("grants.subject", "=", subject ?? ""))
-        .$if(columns !== undefined, (query) => query.where("object", "=", columns?.object ?? ""))
+        .$if(text !== undefined, (query) => query.where("object", "=", text ?? ""))
         .$if(after !== undefined, (query) =>
           query.where(
             sql<boolean>`(grants.subject, grants.object) > (${after?.[0]}, ${after?.[1]})`,
@@ -147,20 +147,19 @@ export class SqlGrants implements Grants {
     };
   }
 
-  async #findColumns(object: SecuredObject): Promise<ObjectColumns | undefined> {
-    return this.db.write((t) => columnsOf(this.db, t, object));
+  /** @throws code 1 or 4 */
+  async #objectText(object: SecuredObject): Promise<string> {
+    if (object.kind === "server") return "server";
+    if (object.kind === "table") return `table:${(await findTable(this.db, object.id)).key}`;
+    await describeNamespace(this.db, object.path);
+    return `namespace:${encodePath(object.path)}`;
   }
 
-  async findKeys(by: { id: string } | { name: string } | { hash: string }): Promise<GrantedKey[]> {
-    const [[column, value]] = Object.entries(by) as [["id" | "name" | "hash", string]];
-    return available(
-      this.db.read
-        .selectFrom("api_keys")
-        .select(["id", "name", "role"])
-        .where(column, "=", value)
-        .orderBy("id")
-        .execute(),
-    );
+  async findKeys(by: KeySelector): Promise<GrantedKey[]> {
+    const keys = this.db.read.selectFrom("api_keys").select(["id", "name", "role"]).orderBy("id");
+    if ("name" in by) return available(keys.where("name", "=", by.name).execute());
+    if ("hash" in by) return available(keys.where("hash", "=", by.hash).execute());
+    return by.ids.length === 0 ? [] : available(keys.where("id", "in", by.ids).execute());
   }
 }
 

@@ -16,14 +16,6 @@ const object = (kind: string, calls: readonly string[]): string[] => [
 const ofTable = (calls: readonly string[]): string[] =>
   calls.map((call) => `POST /v1/table/{id}/${call}/`);
 
-const authorization = [
-  ...["acl", "role_binding"].flatMap((kind) =>
-    ["list", "add", "delete"].map((call) => `${kind}/${call}`),
-  ),
-  "principal",
-  "group",
-];
-
 /** Methods and paths by error message. */
 const routes: Record<string, readonly string[]> = {
   "this server stores no secrets: set storage options when you start it": object("secret", [
@@ -47,10 +39,6 @@ const routes: Record<string, readonly string[]> = {
     "compact_lsm",
     "set_lsm_write_spec",
     "unset_lsm_write_spec",
-  ]),
-  "this server grants permissions through keys: use `joust key`": authorization.flatMap((path) => [
-    `GET /admin/authz/${path}`,
-    `POST /admin/authz/${path}`,
   ]),
 };
 
