@@ -92,9 +92,10 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async revoke(id: string): Promise<boolean> {
-    const { numDeletedRows } = await this.db.write((t) =>
-      t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst(),
-    );
+    const { numDeletedRows } = await this.db.write(async (t) => {
+      await t.deleteFrom("grants").where("subject", "=", `key:${id}`).execute();
+      return t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst();
+    });
     this.#cachedKeys.clear();
     return numDeletedRows > 0n;
   }
