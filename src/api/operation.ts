@@ -1,8 +1,10 @@
 import type { Static, TSchema } from "@sinclair/typebox";
+import { leastRole, setOf } from "../catalog/grants/privileges.js";
 import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
 import type { LimitedWork } from "../limits/request-admission.js";
 import type { Freshness } from "../tables/target.js";
+import type { Access } from "./access.js";
 import type { Attempt } from "./idempotency/idempotency.js";
 import type { Services } from "./services.js";
 
@@ -106,6 +108,9 @@ export type Reply =
 export interface Administrative {
   /** Which requests they are, for the error and for OpenAPI: completes "it needs admin to ...". */
   readonly to: string;
+  /** The object on which the privilege `manage` also admits them; default: the object of the request. */
+  // biome-ignore lint/suspicious/noExplicitAny: as for Operation.handle
+  on?(call: Call<any, any>): "server" | "object";
   /** Whether a request is one of them. It may read the catalog. */
   // biome-ignore lint/suspicious/noExplicitAny: as for Operation.handle
   includes(call: Call<any, any>, services: Services): boolean | Promise<boolean>;
@@ -129,6 +134,10 @@ export interface Operation {
   readonly body: Body;
   /** Schema of a JSON reply, for OpenAPI and the tests; absent for other replies. */
   readonly reply?: TSchema;
+  /** What a caller needs that has no sufficient role. */
+  // biome-ignore lint/suspicious/noExplicitAny: as for handle
+  readonly access: Access<Call<any, any>, Services, Reply>;
+  /** The least role that covers `access`. */
   readonly permission: Permission;
   readonly administrative?: Administrative;
   /** What the limits count besides requests and uploaded bytes (see limits/). */
@@ -194,11 +203,16 @@ export function operation<
   B extends Body,
   const Names extends readonly ServiceName[],
 >(
-  declaration: Omit<Operation, "handle" | "params" | "body" | "administrative" | "uses"> & {
+  declaration: Omit<
+    Operation,
+    "handle" | "params" | "body" | "access" | "permission" | "administrative" | "uses"
+  > & {
     params: P;
     body: B;
+    access: Access<Call<Static<P>, PayloadOf<B>>, Pick<Services, Names[number]>, Reply>;
     administrative?: {
       to: string;
+      on?(call: Call<Static<P>, PayloadOf<B>>): "server" | "object";
       includes(
         call: Call<Static<P>, PayloadOf<B>>,
         services: Pick<Services, Names[number]>,
@@ -211,5 +225,7 @@ export function operation<
     ): Promise<Reply> | Reply;
   },
 ): Operation {
-  return declaration as Operation;
+  const { privileges, sometimes = [] } = declaration.access;
+  const permission = leastRole(setOf([...privileges, ...sometimes]));
+  return { ...declaration, permission } as Operation;
 }

@@ -1,5 +1,6 @@
 import type { Engine } from "../../native/index.js";
 import type { Catalog } from "../catalog/catalog.js";
+import type { Grants } from "../catalog/grants/grants.js";
 import type { Config } from "../config/config.js";
 import type { Jobs } from "../jobs/jobs.js";
 import type { LimitMemory } from "../limits/limit-memory.js";
@@ -20,6 +21,7 @@ export interface Services {
   readonly config: Config;
   readonly engine: Engine;
   readonly catalog: Catalog;
+  readonly grants: Grants;
   readonly jobs: Jobs;
   readonly transactions: Transactions;
   readonly multipart: MultipartWrites;

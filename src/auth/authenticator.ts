@@ -2,15 +2,18 @@ import { timingSafeEqual } from "node:crypto";
 import type { KeyRecord, KeyStore } from "../catalog/keys.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { hashKey, looksLikeKey } from "./key.js";
-import type { Role } from "./roles.js";
+import type { CallerRole } from "./roles.js";
 
 /** The authenticated caller of a request. */
 export interface Identity {
-  /** Unique for each caller. */
+  /** Unique for each caller: the id of a key, or `user:ISSUER#SUBJECT`. */
   readonly id: string;
-  /** The name of the key. */
+  /** For people: the name of the key, or the e-mail address or subject of the user. */
   readonly name: string;
-  readonly role: Role;
+  /** The bundle of privileges on the whole server. `none`: only grants give privileges. */
+  readonly role: CallerRole;
+  /** The groups of a user; none for keys. */
+  readonly groups: readonly string[];
 }
 
 /** Identifies a caller by its API key. `identify("")` and an unknown key yield undefined. */
@@ -57,7 +60,12 @@ export class KeyAuthenticator implements Authenticator {
   }
 }
 
-const configuredIdentity: Identity = { id: "--api-key", name: "--api-key", role: "admin" };
+const configuredIdentity: Identity = {
+  id: "--api-key",
+  name: "--api-key",
+  role: "admin",
+  groups: [],
+};
 
 /** Compares in constant time: the timing of the index lookup may reveal a prefix of the hash. */
 const verifiedRecord = (
@@ -67,7 +75,7 @@ const verifiedRecord = (
 
 /** `--auth none`: every client is an admin. */
 export const allowAll: Authenticator = {
-  identify: () => ({ id: "anyone", name: "anyone", role: "admin" }),
+  identify: () => ({ id: "anyone", name: "anyone", role: "admin", groups: [] }),
 };
 
 /** @throws JoustError code 16 without an identity */

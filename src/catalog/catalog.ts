@@ -1,5 +1,6 @@
 /** The catalog: namespaces and tables by name, stored in SQL (SQLite or Postgres). */
 import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
+import type { VisibleObjects } from "./grants/visible-objects.js";
 
 export type NamespacePath = readonly string[];
 export type TableId = readonly string[];
@@ -49,6 +50,14 @@ export interface Page<T> {
   pageToken?: string;
 }
 
+/** Restricts a listing of tables. */
+export interface ListingOptions {
+  /** False omits tables that are only declared. */
+  readonly declared: boolean;
+  /** Absent: all tables are visible. */
+  readonly visible?: VisibleObjects;
+}
+
 /** A table is *reserved* while its first version is written, *live* when requests see it, and *dropped*. */
 export interface Catalog {
   // Namespaces. The root ([]) always exists.
@@ -61,7 +70,11 @@ export interface Catalog {
   ): Promise<{ namespace: NamespaceRecord; emptied: TableRecord[] }>;
   /** @throws code 1 when it does not exist */
   describeNamespace(path: NamespacePath): Promise<NamespaceRecord>;
-  listNamespaces(parent: NamespacePath, page: PageRequest): Promise<Page<string>>;
+  listNamespaces(
+    parent: NamespacePath,
+    page: PageRequest,
+    options?: { visible?: VisibleObjects },
+  ): Promise<Page<string>>;
   /**
    * Returns null when it does not exist and `missing` is "skip".
    *
@@ -81,14 +94,13 @@ export interface Catalog {
   /** Also finds a renamed table. */
   tableByKey(key: string): Promise<TableRecord | undefined>;
   tableAt(location: string): Promise<TableRecord | undefined>;
-  /** `declared` false omits tables that are only declared. */
   listTables(
     parent: NamespacePath,
     page: PageRequest,
-    options?: { declared: boolean },
+    options?: ListingOptions,
   ): Promise<Page<string>>;
   /** Returns the identifiers of the tables of all namespaces. */
-  listAllTables(page: PageRequest, options?: { declared: boolean }): Promise<Page<string[]>>;
+  listAllTables(page: PageRequest, options?: ListingOptions): Promise<Page<string[]>>;
 
   // Creation of a table: reserve, write the first version, then activate or withdraw.
 

@@ -10,10 +10,12 @@ import { invalidInput } from "../foundation/errors.js";
 export interface KeyRecord {
   id: string;
   name: string;
-  role: "read" | "write" | "admin";
+  role: "none" | "read" | "write" | "admin";
   /** SHA-256 of the key. */
   hash: Buffer;
   createdMillis: number;
+  /** Keys are in no group: the record is the identity of its caller. */
+  groups: readonly string[];
 }
 
 export interface KeyStore {
@@ -90,9 +92,10 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async revoke(id: string): Promise<boolean> {
-    const { numDeletedRows } = await this.db.write((t) =>
-      t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst(),
-    );
+    const { numDeletedRows } = await this.db.write(async (t) => {
+      await t.deleteFrom("grants").where("subject", "=", `key:${id}`).execute();
+      return t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst();
+    });
     this.#cachedKeys.clear();
     return numDeletedRows > 0n;
   }
@@ -176,4 +179,5 @@ const keyRecord = (row: ApiKeysRow): KeyRecord => ({
   role: row.role,
   hash: Buffer.from(row.hash, "hex"),
   createdMillis: row.created_at,
+  groups: [],
 });

@@ -1,7 +1,9 @@
 import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
-import type { NamespacePath, Page, PageRequest } from "./catalog.js";
+import type { ListingOptions, NamespacePath, Page, PageRequest } from "./catalog.js";
+import type { VisibleObjects } from "./grants/visible-objects.js";
+import { isVisibleNamespace, isVisibleTable } from "./grants/visible-rows.js";
 import { describeNamespace } from "./lookup.js";
 import { decodePageToken, encodePageToken, pageSize, tablesListing } from "./page-token.js";
 import { decodePath, encodePath } from "./path.js";
@@ -11,12 +13,16 @@ export function listNamespaces(
   db: CatalogDatabase,
   parent: NamespacePath,
   page: PageRequest,
+  { visible }: { visible?: VisibleObjects } = {},
 ): Promise<Page<string>> {
   return listNames(db, `namespaces ${encodePath(parent)}`, parent, page, (after, limit) =>
     db.read
       .selectFrom("namespaces")
       .select("name")
       .where("parent", "=", encodePath(parent))
+      .$if(visible !== undefined, (query) =>
+        query.where(isVisibleNamespace(db.kind, visible as VisibleObjects)),
+      )
       .$if(after !== undefined, (query) => query.where("name", ">", after ?? ""))
       .orderBy("name")
       .limit(limit)
@@ -29,7 +35,7 @@ export function listTables(
   db: CatalogDatabase,
   parent: NamespacePath,
   page: PageRequest,
-  { declared } = { declared: true },
+  { declared, visible }: ListingOptions = { declared: true },
 ): Promise<Page<string>> {
   return listNames(db, tablesListing(parent), parent, page, (after, limit) =>
     db.read
@@ -38,6 +44,9 @@ export function listTables(
       .where("namespace", "=", encodePath(parent))
       .where("state", "=", "live")
       .$if(!declared, (query) => query.where("declared", "=", 0))
+      .$if(visible !== undefined, (query) =>
+        query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+      )
       .$if(after !== undefined, (query) => query.where("name", ">", after ?? ""))
       .orderBy("name")
       .limit(limit)
@@ -49,7 +58,7 @@ export function listTables(
 export async function listAllTables(
   db: CatalogDatabase,
   page: PageRequest,
-  { declared } = { declared: true },
+  { declared, visible }: ListingOptions = { declared: true },
 ): Promise<Page<string[]>> {
   const listing = "all tables";
   const size = pageSize(page.limit);
@@ -60,6 +69,9 @@ export async function listAllTables(
       .select(["namespace", "name"])
       .where("state", "=", "live")
       .$if(!declared, (query) => query.where("declared", "=", 0))
+      .$if(visible !== undefined, (query) =>
+        query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+      )
       .$if(after !== undefined, (query) =>
         query.where(sql<boolean>`(namespace, name) > (${after?.[0]}, ${after?.[1]})`),
       )

@@ -35,6 +35,8 @@ export async function createNamespace(
     if (mode === "create") throw namespaceExists(path);
     if (mode === "exist_ok") return { namespace: await describeExisting(t, path), emptied: [] };
     const emptied = await emptyNamespace(db, t, self, path);
+    // The new namespace does not inherit the grants of the replaced one.
+    await t.deleteFrom("grants").where("namespace", "=", values.path).execute();
     const { numUpdatedRows } = await t
       .updateTable("namespaces")
       .set({ properties: values.properties })

@@ -12,6 +12,7 @@ import type { Logger } from "../telemetry/logger.js";
 import type {
   Catalog,
   Declaration,
+  ListingOptions,
   NamespacePath,
   PageRequest,
   ReserveOptions,
@@ -22,6 +23,7 @@ import {
   type ContentsOf,
   type RootListing,
 } from "./discovery/adopt-root-listing.js";
+import type { VisibleObjects } from "./grants/visible-objects.js";
 import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
@@ -81,8 +83,8 @@ export class SqlCatalog implements Catalog {
     return describeNamespace(this.db, path);
   }
 
-  listNamespaces(parent: NamespacePath, page: PageRequest) {
-    return listNamespaces(this.db, parent, page);
+  listNamespaces(parent: NamespacePath, page: PageRequest, options?: { visible?: VisibleObjects }) {
+    return listNamespaces(this.db, parent, page, options);
   }
 
   dropNamespace(
@@ -110,11 +112,11 @@ export class SqlCatalog implements Catalog {
     return findLiveTable(this.db, "location", location);
   }
 
-  listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
+  listTables(parent: NamespacePath, page: PageRequest, options?: ListingOptions) {
     return listTables(this.db, parent, page, options);
   }
 
-  listAllTables(page: PageRequest, options?: { declared: boolean }) {
+  listAllTables(page: PageRequest, options?: ListingOptions) {
     return listAllTables(this.db, page, options);
   }
 

@@ -1,11 +1,9 @@
 import { hashKey, newKey } from "../auth/key.js";
-import { isRole, roles } from "../auth/roles.js";
+import { callerRoles, isCallerRole } from "../auth/roles.js";
 import type { KeyStore } from "../catalog/keys.js";
-import { loadConfig } from "../config/load.js";
 import { ConfigError } from "../config/option.js";
-import { openCatalog } from "../server/open-catalog.js";
-import { createLogger } from "../telemetry/logger.js";
 import { takeFlags } from "./take-flags.js";
+import { withCatalog } from "./with-catalog.js";
 
 /** `joust key create|list|revoke`: changes the catalog directly, also while a server uses it. */
 export async function key(args: readonly string[]): Promise<void> {
@@ -33,8 +31,8 @@ async function create(args: readonly string[]): Promise<void> {
   if (name === undefined || name === "") {
     throw new ConfigError("joust key create needs --name, which identifies the key in the list");
   }
-  if (!isRole(role))
-    throw new ConfigError(`--role must be one of ${roles.join(", ")}, got "${role}"`);
+  if (!isCallerRole(role))
+    throw new ConfigError(`--role must be one of ${callerRoles.join(", ")}, got "${role}"`);
   await withKeys(rest, async (keys) => {
     const secret = newKey();
     const { id } = await keys.create({ name, role, hash: hashKey(secret) });
@@ -59,12 +57,5 @@ async function withKeys(
   args: readonly string[],
   work: (keys: KeyStore) => Promise<void>,
 ): Promise<void> {
-  const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
-  const log = createLogger(config.logLevel);
-  const store = await openCatalog({ root: config.root, url: config.catalog, log, role: "tool" });
-  try {
-    await work(store.keys);
-  } finally {
-    await store.close();
-  }
+  await withCatalog(args, ({ keys }) => work(keys));
 }

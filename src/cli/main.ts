@@ -9,10 +9,17 @@ const help = `joust serves Lance tables over HTTP.
   joust serve [ROOT] [options]          serves the tables in ROOT (default: ./joust-data)
   joust demo [--once | --stay]          starts a server with sample text and runs queries; on a terminal
                                         or with --stay it serves until Ctrl-C
-  joust key create --name NAME [--role read|write|admin] [ROOT] [options]
+  joust key create --name NAME [--role none|read|write|admin] [ROOT] [options]
                                         creates an API key and prints it once
   joust key list [ROOT] [options]       lists the keys without their secrets
   joust key revoke ID [ROOT] [options]  revokes a key
+  joust grant PRIVILEGES --on OBJECT --to SUBJECT [ROOT] [options]
+  joust revoke PRIVILEGES --on OBJECT --from SUBJECT [ROOT] [options]
+                                        grants or revokes privileges, such as select,insert; OBJECT is server,
+                                        namespace:a$b or table:a$b$t, SUBJECT is key:ID, user:ISSUER#ID or
+                                        group:NAME
+  joust grants [--on OBJECT] [--subject SUBJECT] [ROOT] [options]
+                                        lists the grants
   joust maintain [ROOT] [--table NAME] [options]
                                         compacts tables, optimizes indices and removes old versions, also
                                         while servers use ROOT; prints a summary
@@ -46,10 +53,13 @@ async function main(args: readonly string[]): Promise<void> {
   } else if (command === "key") {
     const { key } = await import("./key.js");
     await key(rest);
+  } else if (command === "grant" || command === "revoke" || command === "grants") {
+    const { grant, listGrants, revoke } = await import("./grant.js");
+    await { grant, revoke, grants: listGrants }[command](rest);
   } else {
     const problem = command === undefined ? "no command is given" : `${command} is not a command`;
     throw new ConfigError(
-      `${problem}: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help`,
+      `${problem}: try joust serve, joust demo, joust key, joust grant, joust maintain, joust sql or joust --help`,
     );
   }
 }

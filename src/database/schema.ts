@@ -127,7 +127,7 @@ export interface RequestsRow {
 export interface ApiKeysRow {
   id: string;
   name: string;
-  role: "read" | "write" | "admin";
+  role: "none" | "read" | "write" | "admin";
   /** SHA-256 of the key, hexadecimal. */
   hash: string;
   created_at: number;
@@ -200,6 +200,22 @@ export interface CommitPausesRow {
   branch: string;
 }
 
+/** Grants; see src/catalog/grants. */
+export interface GrantsRow {
+  /** `key:ID`, `user:ISSUER#SUBJECT` or `group:NAME`. */
+  subject: string;
+  /** `server`, `namespace:` and the path, or `table:` and the key. */
+  object: string;
+  privilege: string;
+  /** The path, if the object is a namespace. */
+  namespace: string | null;
+  /** The key, if the object is a table. */
+  table_key: string | null;
+  /** Reserved: always null. */
+  row_filter: string | null;
+  created_at: number;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -222,4 +238,5 @@ export interface CatalogSchema {
   clean_up_answers: CleanUpAnswersRow;
   reference_locks: ReferenceLocksRow;
   commit_pauses: CommitPausesRow;
+  grants: GrantsRow;
 }

@@ -1,6 +1,6 @@
 import type { Call, Operation } from "../api/operation.js";
 import type { Identity } from "../auth/authenticator.js";
-import { checkAdministrative, checkPermission } from "../auth/permission.js";
+import { authorize } from "../auth/permission.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import { checkPartStorage } from "./request-limits.js";
 
@@ -16,8 +16,7 @@ export async function authorizePart(
   operation: Operation,
   call: Call<unknown, unknown>,
 ): Promise<boolean> {
-  checkPermission(operation, caller);
-  await checkAdministrative(operation, caller, call, services);
+  await authorize(operation, caller, call, services);
   if (operation.permission === "read") return false;
   if (limiter) await checkPartStorage(limiter, operation, caller, call.id);
   return true;

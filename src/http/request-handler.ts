@@ -1,13 +1,15 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
 import { type IdempotencyKey, idempotencyKey } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
+import { replyForMissing } from "../api/missing-object-reply.js";
 import type { Call, Operation, Reply } from "../api/operation.js";
+import type { Services } from "../api/services.js";
 import { contextOf } from "../api/validation/common-members.js";
 import { checkBodyId } from "../api/validation/identifier.js";
 import { parseJson } from "../api/validation/json.js";
 import { parseQuery } from "../api/validation/params.js";
 import { type Identity, requireIdentity, unauthenticated } from "../auth/authenticator.js";
-import { checkAdministrative, checkPermission } from "../auth/permission.js";
+import { authorize, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, JoustError } from "../foundation/errors.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
@@ -18,7 +20,7 @@ import { type BodyKind, bodyHeaderError, bodyKind } from "./body-kind.js";
 import type { HttpRequest } from "./http-request.js";
 import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
 import { idempotentRequest } from "./idempotent-request.js";
-import { apiKeyIn, keyInBodyLimit } from "./key-in-body.js";
+import { apiKeyIn, keyInBodyLimit, mayHaveKeyInBody } from "./key-in-body.js";
 import { pathId, pathParams } from "./path-params.js";
 import { RequestCall } from "./request-call.js";
 import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
@@ -46,12 +48,12 @@ const emptyBody = new Uint8Array(0);
  *
  * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401), and count the request
  *    for its limits (429).
- * 2. Check that the role of the caller covers the operation (403), and start its deadline (504).
+ * 2. Check that the role of the caller covers the operation, or that it has grants (403), and start its deadline (504).
  * 3. Check the content type and the announced size of the body (415, 413).
  * 4. Read the idempotency key.
  * 5. Read the body: buffer JSON and short Arrow bodies, stream longer Arrow bodies to the engine.
  * 6. Parse the query string, the id in the path, and the body, and validate them (400).
- * 7. Check that the caller is an admin if the content of the request requires it (403).
+ * 7. Check what the content of the request and the grants of the caller require (403, 404).
  * 8. Run the handler of the operation. With an idempotency key, run it once per key.
  * 9. Translate the reply or the error to the dialect of the route, release the body, and send it.
  *
@@ -91,22 +93,17 @@ export class RequestHandler {
 
   start(): void {
     try {
-      const { authenticator, unauthenticatedBodyLimiter } = this.dependencies;
+      const { authenticator, unauthenticatedBodyLimiter, services } = this.dependencies;
       const identity = authenticator.identify(this.request.headers.key);
       if (identity instanceof Promise) {
         this.request.deferBody(unauthenticatedBodyLimiter, this.#fail);
         identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
-      } else if (identity === undefined && this.#mayReadKeyFromBody()) this.#readKeyFromBody();
+      } else if (!identity && mayHaveKeyInBody(this.request.headers, this.#kind, services.config))
+        this.#readKeyFromBody();
       else this.#authenticated(identity);
     } catch (error) {
       this.#fail(error);
     }
-  }
-
-  #mayReadKeyFromBody(): boolean {
-    const { headers } = this.request;
-    if (headers.hasCredentials || !headers.announcesBody || this.#kind !== "json") return false;
-    return bodyHeaderError(this.#kind, headers, this.dependencies.services.config) === undefined;
   }
 
   /** A body without a valid key gets 401, also if the body has other errors. */
@@ -144,7 +141,7 @@ export class RequestHandler {
       const { id } = this.segments;
       this.#admission = admitRequest(limiter, request, route, identity, id, this.query);
     }
-    checkPermission(route.operation, identity);
+    checkPermission(route.operation, identity, dependencies.services.grants);
     request.markAuthenticated();
     this.#startDeadline();
     const headerError = bodyHeaderError(this.#kind, request.headers, dependencies.services.config);
@@ -284,8 +281,8 @@ export class RequestHandler {
     );
     this.#call = call;
     const reply = record
-      ? record.observe(route.operation, call, () => this.#checkAdministrative(call))
-      : this.#checkAdministrative(call);
+      ? record.observe(route.operation, call, () => this.#authorize(call))
+      : this.#authorize(call);
     if (reply instanceof Promise) {
       reply.then(this.#reply).catch((error) => this.#fail(this.#uploadError ?? error));
     } else {
@@ -304,34 +301,41 @@ export class RequestHandler {
     return this.#upload ?? (isRaw ? this.#body : undefined);
   }
 
-  /** Runs the handler if the caller may do what the content of the request asks for. */
-  #checkAdministrative(call: RequestCall): Promise<Reply> | Reply {
-    const identity = this.#identity as Identity;
-    const { services } = this.dependencies;
-    const check = checkAdministrative(this.route.operation, identity, call, services);
-    return check ? check.then(() => this.#runHandler(call)) : this.#runHandler(call);
-  }
-
-  #runHandler(call: RequestCall): Promise<Reply> | Reply {
-    return this.#idempotencyKey ? this.#runOnce(call, this.#idempotencyKey) : this.#handle(call);
-  }
-
-  #handle(call: RequestCall): Promise<Reply> | Reply {
+  /** Runs the handler if the caller may send the request, with the services that the caller may use. */
+  #authorize(call: RequestCall): Promise<Reply> | Reply {
     const { operation } = this.route;
-    if (!this.#admission) return operation.handle(this.dependencies.services, call);
-    const handle = () => operation.handle(this.dependencies.services, call);
-    return this.#admission.run(call.id, handle, jobOf);
+    const services = authorize(
+      operation,
+      this.#identity as Identity,
+      call,
+      this.dependencies.services,
+    );
+    return services instanceof Promise
+      ? services.then((visible) => this.#runHandler(call, visible), replyForMissing)
+      : this.#runHandler(call, services);
+  }
+
+  #runHandler(call: RequestCall, services: Services): Promise<Reply> | Reply {
+    return this.#idempotencyKey
+      ? this.#runOnce(call, services, this.#idempotencyKey)
+      : this.#handle(call, services);
+  }
+
+  #handle(call: RequestCall, services: Services): Promise<Reply> | Reply {
+    const { operation } = this.route;
+    if (!this.#admission) return operation.handle(services, call);
+    return this.#admission.run(call.id, () => operation.handle(services, call), jobOf);
   }
 
   /** Runs the handler unless an earlier request with the same idempotency key has run it. */
-  #runOnce(call: RequestCall, key: IdempotencyKey): Promise<Reply> {
+  #runOnce(call: RequestCall, services: Services, key: IdempotencyKey): Promise<Reply> {
     const { route, request, query } = this;
     const callerId = this.#identity?.id ?? "";
     const body = this.#idempotentBody ?? bufferedBody(this.#body ?? emptyBody);
     const repeatable = idempotentRequest(route, request, query, key, callerId, body);
     return runIdempotent(this.dependencies.services, repeatable, (attempt?: Attempt) => {
       call.attempt = attempt;
-      return this.#handle(call);
+      return this.#handle(call, services);
     });
   }
 

@@ -1,4 +1,5 @@
 import type { Page, PageRequest, TableRecord } from "../catalog/catalog.js";
+import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
 import type { ErrorCode } from "../foundation/errors.js";
 
 /** The only kind of job that runs while another job of the same table runs: it never touches versions in use. */
@@ -100,8 +101,8 @@ export interface Jobs {
   list(table: string): Promise<JobRecord[]>;
   /** The row errors of a table's jobs, or of one job, newest job first. */
   errors(table: string, job?: string): Promise<JobErrors[]>;
-  /** Jobs of all tables, newest first. */
-  listAll(page: PageRequest): Promise<Page<ListedJob>>;
+  /** Jobs of all tables, or of visible ones, newest first. */
+  listAll(page: PageRequest, visible?: VisibleObjects): Promise<Page<ListedJob>>;
   /** Of all servers. */
   counts(): Promise<JobCount[]>;
   /** Number of jobs that run on this server. */

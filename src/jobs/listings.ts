@@ -1,6 +1,8 @@
 /** Reads of the rows of jobs. */
 import { type Selectable, sql } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
+import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
+import { isVisibleTable } from "../catalog/grants/visible-rows.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
 import type { CatalogDatabase } from "../database/database.js";
@@ -65,10 +67,11 @@ export async function jobErrors(
   return rows.map((row) => ({ job: jobRecord(row), ...JSON.parse(row.errors ?? "{}") }));
 }
 
-/** All jobs, newest first, with the identifiers of their tables. */
+/** All jobs, or those of visible tables, newest first, with the identifiers of their tables. */
 export async function listJobs(
   db: CatalogDatabase,
   { limit, pageToken }: PageRequest,
+  visible?: VisibleObjects,
 ): Promise<Page<ListedJob>> {
   const listing = "jobs";
   const size = pageSize(limit);
@@ -81,6 +84,9 @@ export async function listJobs(
       .leftJoin("tables", "tables.key", "jobs.table_key")
       .selectAll("jobs")
       .select(["tables.namespace as table_namespace", "tables.name as table_name"])
+      .$if(visible !== undefined, (query) =>
+        query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+      )
       .$if(after !== undefined, (query) =>
         query.where(sql<boolean>`(jobs.created_at, jobs.id) < (${time}, ${id})`),
       )

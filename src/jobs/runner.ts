@@ -1,9 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
+import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 import { tracing } from "../telemetry/tracing.js";
+import { jobNotFound } from "./failures.js";
 import type {
   JobCount,
   JobErrors,
@@ -89,10 +91,7 @@ class JobRunner implements Jobs {
   async describe(id: string): Promise<JobRecord> {
     const job = await this.#store.find(id);
     if (job) return job;
-    throw new JoustError(
-      ErrorCode.TransactionNotFound,
-      `there is no job or transaction ${JSON.stringify(id)}`,
-    );
+    throw jobNotFound(id);
   }
 
   async cancel(id: string): Promise<JobRecord> {
@@ -114,8 +113,8 @@ class JobRunner implements Jobs {
     return this.#running.size;
   }
 
-  listAll(page: PageRequest): Promise<Page<ListedJob>> {
-    return this.#store.listAll(page);
+  listAll(page: PageRequest, visible?: VisibleObjects): Promise<Page<ListedJob>> {
+    return this.#store.listAll(page, visible);
   }
 
   async pause(id: string): Promise<JobRecord> {

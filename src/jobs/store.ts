@@ -1,5 +1,6 @@
 import { sql, type Updateable } from "kysely";
 import type { Page, PageRequest } from "../catalog/catalog.js";
+import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
 import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase } from "../database/database.js";
@@ -58,8 +59,8 @@ export class JobStore {
   }
 
   /** All jobs, newest first, with the identifiers of their tables. */
-  listAll(page: PageRequest): Promise<Page<ListedJob>> {
-    return listJobs(this.db, page);
+  listAll(page: PageRequest, visible?: VisibleObjects): Promise<Page<ListedJob>> {
+    return listJobs(this.db, page, visible);
   }
 
   counts(): Promise<JobCount[]> {

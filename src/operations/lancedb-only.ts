@@ -1,6 +1,7 @@
 /** The operations that only LanceDB SDKs call. */
 import type { Operation } from "../api/operation.js";
 import { withTransactionRecord } from "../api/transactions/transaction-record.js";
+import { authz } from "./authz/index.js";
 import { cherryPickTableBranch } from "./branches/cherry-pick-table-branch.js";
 import { diffTableBranch } from "./branches/diff-table-branch.js";
 import { prewarmTableIndex } from "./prewarm/prewarm-table-index.js";
@@ -24,5 +25,6 @@ export const lancedbOnly: readonly Operation[] = [
   prewarmTablePageCache,
   diffTableBranch,
   cherryPickTableBranch,
+  ...authz,
   ...unserved,
 ].map(withTransactionRecord);

@@ -64,9 +64,10 @@ export async function listen({
 
 /** The objects that worker threads call in the main thread. */
 function workerTargets(services: Services, keys: KeyStore): Targets {
-  const { catalog, jobs, transactions, idempotency, maintenance, threads } = services;
+  const { catalog, grants, jobs, transactions, idempotency, maintenance, threads } = services;
   const targets = {
     catalog,
+    grants,
     jobs,
     transactions,
     multipart: workerMultipart(services),

@@ -6,6 +6,7 @@ import type { SignedIds } from "../api/transactions/signed-ids.js";
 import { TransactionStore } from "../api/transactions/store.js";
 import type { Transactions } from "../api/transactions/transactions.js";
 import { followMovedRoot } from "../catalog/discovery/moved-root.js";
+import { SqlGrants } from "../catalog/grants/store.js";
 import { type KeyStore, SqlKeyStore } from "../catalog/keys.js";
 import { SqlCatalog } from "../catalog/sql-catalog.js";
 import { CommitPauses } from "../cluster/commit-pauses.js";
@@ -44,6 +45,7 @@ export interface CatalogOptions {
 export interface OpenCatalog {
   readonly catalog: SqlCatalog;
   readonly keys: KeyStore;
+  readonly grants: SqlGrants;
   readonly jobs: JobStore;
   readonly transactions: Transactions;
   readonly multipart: MultipartWrites;
@@ -121,6 +123,7 @@ function openStores(
   return {
     catalog,
     keys: new SqlKeyStore(db),
+    grants: new SqlGrants(db),
     jobs: new JobStore(db, members),
     transactions: new TransactionStore(db, signedIds),
     multipart: new MultipartStore(db, members),

@@ -39,7 +39,7 @@ export async function startServices(
   limits: Services["limits"],
 ): Promise<StartedServices> {
   const { root, storageOptions } = config;
-  const { transactions, multipart, idempotency } = store;
+  const { grants, transactions, multipart, idempotency } = store;
   const orphans = { catalog: store.catalog, engine, storageOptions, log };
   await removeOrphanedTables(orphans);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
@@ -73,6 +73,7 @@ export async function startServices(
     config,
     engine,
     catalog,
+    grants,
     jobs,
     transactions,
     multipart,

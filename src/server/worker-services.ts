@@ -1,5 +1,8 @@
 import type { Services } from "../api/services.js";
 import type { Catalog, TableId } from "../catalog/catalog.js";
+import { cachedGrants } from "../catalog/grants/cache.js";
+import type { Grants } from "../catalog/grants/grants.js";
+import type { SqlGrants } from "../catalog/grants/store.js";
 import type { KeyStore } from "../catalog/keys.js";
 import { keyCache } from "../catalog/keys.js";
 import { tableCache } from "../catalog/lookup.js";
@@ -38,12 +41,19 @@ export function workerServices(dependencies: WorkerDependencies): {
   const reader = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
   const localTables = reader && tableCache(reader);
   const localKeys = reader && keyCache(reader);
+  const localGrants = cachedGrants(reader, (subjects) =>
+    mainThread.remote<SqlGrants>("grants").rowsOf(subjects),
+  );
   const services: Services = {
     config,
     engine,
     log,
     catalog: mainThread.remote<Catalog>("catalog", {
       tableSync: (id: TableId) => localTables?.get(encodePath(id)),
+    }),
+    grants: mainThread.remote<Grants>("grants", {
+      heldSync: (subjects) => localGrants.heldSync(subjects),
+      held: (subjects) => localGrants.held(subjects),
     }),
     jobs: mainThread.remote("jobs"),
     transactions: mainThread.remote("transactions"),

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Type } from "@sinclair/typebox";
 import { describe, expect, it } from "vitest";
+import { accessTo } from "../../src/api/access.js";
 import { operation, type Reply, type ServiceName } from "../../src/api/operation.js";
 import type { Services } from "../../src/api/services.js";
 import { operations } from "../../src/operations/index.js";
@@ -10,6 +11,7 @@ const names: Record<ServiceName, true> = {
   config: true,
   engine: true,
   catalog: true,
+  grants: true,
   jobs: true,
   transactions: true,
   multipart: true,
@@ -78,6 +80,8 @@ describe("`uses` of an operation", () => {
       await outcome().catch(() => {});
       const includes = async () => one.administrative?.includes(call, services);
       await includes().catch(() => {});
+      const also = async () => one.access.also?.(call, services);
+      await also().catch(() => {});
       expect([...read].filter((name) => !one.uses.includes(name as ServiceName))).toEqual([]);
     },
   );
@@ -91,7 +95,7 @@ describe("`uses` of an operation", () => {
       tag: "Test",
       params: Type.Object({}),
       body: { kind: "none" },
-      permission: "read",
+      access: accessTo("nothing"),
       administrative: {
         to: "use the engine",
         // @ts-expect-error: `engine` is not in `uses`

@@ -27,11 +27,11 @@ describe("joust", () => {
   it.each([
     [
       [],
-      "joust: no command is given: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help\n",
+      "joust: no command is given: try joust serve, joust demo, joust key, joust grant, joust maintain, joust sql or joust --help\n",
     ],
     [
       ["server"],
-      "joust: server is not a command: try joust serve, joust demo, joust key, joust maintain, joust sql or joust --help\n",
+      "joust: server is not a command: try joust serve, joust demo, joust key, joust grant, joust maintain, joust sql or joust --help\n",
     ],
     [["serve", "--prot", "1"], "joust: --prot is not an option: did you mean --port?\n"],
     [
@@ -47,7 +47,7 @@ describe("joust", () => {
     ],
     [
       ["key", "create", "--name", "a", "--role", "god"],
-      'joust: --role must be one of read, write, admin, got "god"\n',
+      'joust: --role must be one of none, read, write, admin, got "god"\n',
     ],
     [["key", "revoke"], "joust: joust key revoke needs the ID of a key: joust key list shows it\n"],
   ])("%j exits with 2 and prints one sentence", async (args, err) => {

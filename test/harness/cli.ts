@@ -48,7 +48,7 @@ export function runCliBytes(
 /** Creates an API key beside a running server, as an operator does. */
 export async function createKey(
   root: string,
-  role: "read" | "write" | "admin" = "read",
+  role: "none" | "read" | "write" | "admin" = "read",
 ): Promise<{ key: string; id: string }> {
   const { out, err } = await runCli(["key", "create", "--name", role, "--role", role, root]);
   const [, key, id] = /: (joust_\S+)\nid: (\S+)/.exec(out) ?? [];

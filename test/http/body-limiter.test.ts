@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { expect, it } from "vitest";
+import { accessTo } from "../../src/api/access.js";
 import { operation } from "../../src/api/operation.js";
 import { BodyLimiter } from "../../src/http/body-limiter.js";
 import { waitFor } from "../harness/wait-for.js";
@@ -15,7 +16,7 @@ const hold = operation({
   tag: "Test",
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ text: Type.String() }) },
-  permission: "read",
+  access: accessTo("server", "select"),
   uses: [],
   async handle(_services, { payload }) {
     await new Promise<void>((resolve) => waiting.push(resolve));

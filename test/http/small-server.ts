@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { afterAll, beforeAll } from "vitest";
+import { accessTo } from "../../src/api/access.js";
 import {
   type Body,
   type Operation,
@@ -53,7 +54,12 @@ export function setupSmallServer(options: SmallServerOptions): SmallServer {
   };
   const engine = new Engine();
   const server = new Server({
-    services: { config, log: options.log ?? createLogger("silent") } as unknown as Services,
+    services: {
+      config,
+      log: options.log ?? createLogger("silent"),
+      // No caller has a grant.
+      grants: { heldSync: () => [], held: async () => [] },
+    } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],
     page: options.page ?? (() => undefined),
@@ -76,9 +82,15 @@ export function setupSmallServer(options: SmallServerOptions): SmallServer {
   return small;
 }
 
+/** A privilege that only this role and higher ones have. */
+const privilegeOf = { read: "select", write: "insert", admin: "manage" } as const;
+
 /** An operation with a path, a handler and defaults. */
 export function plain<P extends TSchema, B extends Body>(
-  declaration: {
+  {
+    permission = "read",
+    ...declaration
+  }: {
     id: string;
     path: string;
     params?: P;
@@ -105,7 +117,7 @@ export function plain<P extends TSchema, B extends Body>(
     methods: ["POST"],
     summary: "",
     tag: "Test",
-    permission: "read",
+    access: accessTo("server", privilegeOf[permission]),
     params: Type.Object({}),
     body: { kind: "json", schema: Type.Object({}) },
     uses: [],

@@ -116,10 +116,17 @@ function describe(operation: Operation, method: "GET" | "POST"): object {
   };
 }
 
-/** The role that a caller needs, as a sentence. */
-function requiredRole({ permission, administrative }: Operation): string {
+/** The role or the privileges that a caller needs, as a sentence. */
+function requiredRole({ permission, administrative, access }: Operation): string {
   const role = `Needs a key with the role \`${permission}\``;
-  return administrative ? `${role}, and \`admin\` to ${administrative.to}.` : `${role}.`;
+  const sentence = administrative ? `${role}, and \`admin\` to ${administrative.to}.` : `${role}.`;
+  const names = (list: readonly string[]) => list.map((name) => `\`${name}\``).join(", ");
+  const always = access.privileges.length > 0 ? [names(access.privileges)] : [];
+  const sometimes = access.sometimes?.length
+    ? [`for some requests ${names(access.sometimes)}`]
+    : [];
+  const privileges = [...always, ...sometimes].join(", and ");
+  return privileges === "" ? sentence : `${sentence} Or these privileges: ${privileges}.`;
 }
 
 function pathParameters(operation: Operation): object[] {

@@ -69,7 +69,7 @@ export class TransactionStore implements Transactions {
     );
     if (!row) {
       const signed = this.#verify(id);
-      if (!signed) throw notFound(id);
+      if (!signed) throw transactionNotFound(id);
       return { id, status: "Succeeded", properties: signed.properties };
     }
     return {
@@ -134,7 +134,7 @@ export class TransactionStore implements Transactions {
       .where("id", "=", id)
       .$if(lock, (query) => query.forUpdate())
       .executeTakeFirst();
-    if (!row) throw notFound(id);
+    if (!row) throw transactionNotFound(id);
     const job = await t
       .selectFrom("jobs")
       .select("state")
@@ -174,7 +174,7 @@ const rowOf = (
   created_at: createdMillis,
 });
 
-const notFound = (id: string): JoustError =>
+export const transactionNotFound = (id: string): JoustError =>
   new JoustError(
     ErrorCode.TransactionNotFound,
     `transaction ${JSON.stringify(id.slice(0, 80))} does not exist`,

@@ -5,11 +5,13 @@ import type { Logger } from "../../telemetry/logger.js";
 import type {
   Catalog,
   Declaration,
+  ListingOptions,
   NamespacePath,
   PageRequest,
   ReserveOptions,
   TableId,
 } from "../catalog.js";
+import type { VisibleObjects } from "../grants/visible-objects.js";
 import { formatPath } from "../path.js";
 import type { SqlCatalog } from "../sql-catalog.js";
 import { mayExist, newLocation } from "../tables/location.js";
@@ -81,9 +83,13 @@ export class AdoptingCatalog implements Catalog {
     return this.#scanOnMiss(() => this.catalog.describeNamespace(path));
   }
 
-  async listNamespaces(parent: NamespacePath, page: PageRequest) {
+  async listNamespaces(
+    parent: NamespacePath,
+    page: PageRequest,
+    options?: { visible?: VisibleObjects },
+  ) {
     await this.#scanIfOlder(this.#listingAge, page.minTimestampMillis);
-    return this.catalog.listNamespaces(parent, page);
+    return this.catalog.listNamespaces(parent, page, options);
   }
 
   dropNamespace(
@@ -111,12 +117,12 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.tableAt(location);
   }
 
-  async listTables(parent: NamespacePath, page: PageRequest, options?: { declared: boolean }) {
+  async listTables(parent: NamespacePath, page: PageRequest, options?: ListingOptions) {
     await this.#scanIfOlder(this.#listingAge, page.minTimestampMillis);
     return this.catalog.listTables(parent, page, options);
   }
 
-  async listAllTables(page: PageRequest, options?: { declared: boolean }) {
+  async listAllTables(page: PageRequest, options?: ListingOptions) {
     await this.#scanIfOlder(this.#listingAge, page.minTimestampMillis);
     return this.catalog.listAllTables(page, options);
   }

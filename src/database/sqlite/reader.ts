@@ -55,10 +55,16 @@ export class CurrentReader {
   /** To be called after every commit of this process: all threads check the file before their next answer. */
   readonly expire = (): void => this.epoch.raise();
 
-  /** Prepares a query. Each call passes the parameters in the order of the SQL text. */
+  /** Prepares a query of one row. Each call passes the parameters in the order of the SQL text. */
   prepare<Row>(query: Compilable<Row>): (...parameters: string[]) => Row | undefined {
+    const all = this.prepareAll(query);
+    return (...parameters) => all(...parameters)[0];
+  }
+
+  /** Like `prepare`, for a query of several rows. */
+  prepareAll<Row>(query: Compilable<Row>): (...parameters: string[]) => Row[] {
     const statement = this.#database.prepare<string[]>(query.compile().sql);
-    return (...parameters) => statement.all(...parameters)[0] as Row | undefined;
+    return (...parameters) => statement.all(...parameters) as Row[];
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation, type Reply } from "../../api/operation.js";
 import { count, nothing } from "../../api/schemas.js";
 import type { BranchDifference, Table } from "../../engine/index.js";
@@ -37,7 +38,7 @@ export const cherryPickTableBranch = operation({
     preview: Type.Object({ promotedColumns: Type.Array(Type.String()) }),
     mainVersionAfter: Type.Optional(count),
   }),
-  permission: "write",
+  access: accessTo("table", "update", "create"),
   limited: ["storage"],
   unrecorded: (_, reply) => statusOf(reply) !== "cherryPicked",
   uses: ["catalog", "config", "engine", "maintenance"],

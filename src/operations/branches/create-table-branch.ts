@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing, transactionId } from "../../api/schemas.js";
 import { changingReferences } from "../../tables/table-writes.js";
@@ -23,7 +24,7 @@ export const createTableBranch = operation({
     }),
   },
   reply: Type.Object({ transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "create"),
   uses: ["catalog", "config", "engine", "maintenance", "multipart"],
   async handle(services, { id, payload }) {
     const { from_branch, from_version } = payload;

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing, transactionId } from "../../api/schemas.js";
 import { changingReferences } from "../../tables/table-writes.js";
@@ -14,7 +15,7 @@ export const deleteTableBranch = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ name: branchNameSchema }) },
   reply: Type.Object({ transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "drop"),
   uses: ["catalog", "config", "engine", "jobs", "maintenance", "multipart"],
   async handle(services, { id, payload }) {
     await changingReferences(services, id, async ({ record, table }) => {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -15,7 +16,7 @@ export const diffTableBranch = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ from_branch: branchNameSchema }) },
   reply: branchDifference,
-  permission: "read",
+  access: accessTo("table", "select"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
     const { from_branch } = payload;

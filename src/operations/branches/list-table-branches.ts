@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { listingByName, nextPageToken, paginate, readPageRequest } from "../../api/paging.js";
 import { count, mapOf, nextPage, page, stringMap } from "../../api/schemas.js";
@@ -26,7 +27,7 @@ export const listTableBranches = operation({
     ),
     page_token: nextPage,
   }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const branches = await onTable(services, id, ({ table }) => table.listBranches());

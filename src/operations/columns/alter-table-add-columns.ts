@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation, type Reply } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -58,7 +59,7 @@ export const alterTableAddColumns = operation({
     }),
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "create"),
   limited: ["storage"],
   administrative: {
     to: "store a function (virtual_column) that other tools run",

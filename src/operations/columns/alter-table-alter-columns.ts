@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import type { ColumnAlteration, Table } from "../../engine/index.js";
@@ -33,7 +34,7 @@ export const alterTableAlterColumns = operation({
     schema: Type.Object({ branch, alterations: Type.Array(alteration, { minItems: 1 }) }),
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "update"),
   administrative: {
     to: "change a function (virtual_column) that other tools run",
     includes: ({ payload }) =>

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { type BackfillSpec, backfillOptions } from "../../jobs/backfill.js";
@@ -40,7 +41,7 @@ export const alterTableBackfillColumns = operation({
   body: { kind: "json", schema: request },
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
-  permission: "write",
+  access: accessTo("table", "update"),
   limited: ["job", "storage"],
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import { changingTable } from "../../tables/table-writes.js";
@@ -22,7 +23,7 @@ export const alterTableDropColumns = operation({
     }),
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "drop"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = await changingTable(services, id, undefined, ({ table }) =>

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { count, nothing } from "../../api/schemas.js";
 import type { JobErrors } from "../../jobs/jobs.js";
@@ -54,7 +55,7 @@ export const listRowErrors = operation({
     ),
     truncated: Type.Boolean(),
   }),
-  permission: "read",
+  access: accessTo("table", "select"),
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {
     const { job_id, column } = payload;

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
 import type { FieldMetadataUpdate } from "../../engine/index.js";
@@ -39,7 +40,7 @@ export const updateFieldMetadata = operation({
     }),
     transaction_id: transactionId,
   }),
-  permission: "write",
+  access: accessTo("table", "update"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const updates = payload.updates.map(({ path, metadata, replace }): FieldMetadataUpdate => {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, stringMap } from "../../api/schemas.js";
 import { checkBodyId } from "../../api/validation/identifier.js";
@@ -17,7 +18,7 @@ export const updateTableSchemaMetadata = operation({
   // The body is the metadata, so a key of it can be `identity`, `context` or `id`.
   body: { kind: "raw-json", schema: stringMap },
   reply: stringMap,
-  permission: "write",
+  access: accessTo("table", "update"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, params, payload }) {
     const metadata = readMetadata(payload, id);

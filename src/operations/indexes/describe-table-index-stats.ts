@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, version } from "../../api/schemas.js";
 import type { IndexStats, Table } from "../../engine/index.js";
@@ -30,7 +31,7 @@ export const describeTableIndexStats = operation({
     num_unindexed_rows: count,
     num_indices: count,
   }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, call) {
     const name = call.path.index_name as string;

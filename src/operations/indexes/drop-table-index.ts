@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation, type Reply } from "../../api/operation.js";
 import { branch, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -18,7 +19,7 @@ export const dropTableIndex = operation({
   params: Type.Object({ branch }),
   body: { kind: "json", schema: Type.Object({ branch }) },
   reply: Type.Object({ transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "drop"),
   uses: ["catalog", "config", "engine", "jobs", "maintenance"],
   handle(services, { id, path, params, payload }) {
     const name = path.index_name as string;

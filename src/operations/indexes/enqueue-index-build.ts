@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import type { Reply } from "../../api/operation.js";
 import { nothing, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -21,7 +22,7 @@ export const indexCreation = {
   params: nothing,
   body: { kind: "json", schema: indexRequest },
   reply: Type.Object({ transaction_id: transactionId }),
-  permission: "write",
+  access: accessTo("table", "create"),
   limited: ["job", "storage"],
 } as const;
 

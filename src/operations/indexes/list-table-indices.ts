@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { listingByName, nextPageToken, paginate, readPageRequest } from "../../api/paging.js";
 import { branch, count, nextPage, page, version } from "../../api/schemas.js";
@@ -35,7 +36,7 @@ export const listTableIndices = operation({
     ),
     page_token: nextPage,
   }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, call) {
     const options = readOptions(call.payload, call.fresh);

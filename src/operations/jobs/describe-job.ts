@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { ErrorCode } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
@@ -73,7 +74,7 @@ export const describeJob = operation({
       Type.Object({ phase: Type.String(), message: Type.String(), retryable: Type.Boolean() }),
     ),
   }),
-  permission: "read",
+  access: accessTo("job table"),
   uses: ["jobs"],
   async handle({ jobs }, { payload }) {
     return { kind: "json", value: jobDescription(await jobs.describe(payload.job_id)) };

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { nothing } from "../../api/schemas.js";
 
 export const jobReference = Type.Object({ job_id: Type.String({ minLength: 1 }) });
@@ -12,7 +13,7 @@ export const jobOperation = { methods: ["POST"], tag: "Job", params: nothing } a
 export const jobControl = {
   ...jobOperation,
   body: { kind: "json", schema: jobReference },
-  permission: "admin",
+  access: accessTo("job table", "manage"),
   unrecorded: true,
 } as const;
 

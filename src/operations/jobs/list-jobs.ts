@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
@@ -24,7 +25,7 @@ export const listJobs = operation({
     ),
     page_token: nextPage,
   }),
-  permission: "read",
+  access: accessTo("nothing"),
   uses: ["jobs"],
   async handle({ jobs }, { payload }) {
     const { items, pageToken } = await jobs.listAll(readPageRequest({}, payload));

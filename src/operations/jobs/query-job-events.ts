@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { ErrorCode, JoustError } from "../../foundation/errors.js";
 import { jobEvents } from "./job-events.js";
@@ -19,7 +20,7 @@ export const queryJobEvents = operation({
       }),
     ]),
   },
-  permission: "read",
+  access: accessTo("job table"),
   uses: ["jobs"],
   async handle({ jobs }, { payload }) {
     if (payload.filter !== undefined && payload.filter !== "") {

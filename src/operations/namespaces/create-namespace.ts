@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing, stringMap, transactionId } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
@@ -27,7 +28,7 @@ export const createNamespace = operation({
     }),
   },
   reply: Type.Object({ transaction_id: transactionId, properties: stringMap }),
-  permission: "write",
+  access: accessTo("new namespace", "create"),
   administrative: {
     to: "replace a namespace (mode Overwrite), which drops everything in it",
     includes: ({ payload }) => readMode(payload.mode) === "overwrite",

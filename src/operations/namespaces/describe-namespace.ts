@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing, stringMap } from "../../api/schemas.js";
 
@@ -11,7 +12,7 @@ export const describeNamespace = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ properties: stringMap }),
-  permission: "read",
+  access: accessTo("namespace"),
   uses: ["catalog"],
   async handle({ catalog }, { id }) {
     const { properties } = await catalog.describeNamespace(id);

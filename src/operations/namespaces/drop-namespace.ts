@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing, stringMap } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
@@ -6,6 +7,8 @@ import { removeDroppedTables } from "../../tables/table-removal.js";
 
 const readBehavior = (behavior = "restrict") =>
   parseChoice("behavior", behavior, ["restrict", "cascade"]);
+
+const readMissing = (mode = "fail") => parseChoice("mode", mode, ["fail", "skip"]);
 
 export const dropNamespace = operation({
   id: "DropNamespace",
@@ -34,7 +37,11 @@ export const dropNamespace = operation({
     transaction_id: Type.Optional(Type.Array(Type.String())),
     properties: Type.Optional(stringMap),
   }),
-  permission: "write",
+  access: {
+    ...accessTo("namespace", "drop"),
+    missingReply: ({ payload }) =>
+      readMissing(payload.mode) === "skip" ? { kind: "json", value: {} } : undefined,
+  },
   administrative: {
     to: "drop everything in a namespace (behavior Cascade)",
     includes: ({ payload }) => readBehavior(payload.behavior) === "cascade",
@@ -42,7 +49,7 @@ export const dropNamespace = operation({
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id, payload }) {
     const dropped = await services.catalog.dropNamespace(id, {
-      missing: parseChoice("mode", payload.mode ?? "fail", ["fail", "skip"]),
+      missing: readMissing(payload.mode),
       behavior: readBehavior(payload.behavior),
     });
     if (dropped === null) return { kind: "json", value: {} };

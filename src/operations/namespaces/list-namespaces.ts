@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
@@ -12,7 +13,7 @@ export const listNamespaces = operation({
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({ namespaces: Type.Array(Type.String()), page_token: nextPage }),
-  permission: "read",
+  access: accessTo("namespace"),
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {
     const request = { ...readPageRequest(params, payload), ...fresh };

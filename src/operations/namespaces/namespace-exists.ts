@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 
@@ -9,7 +10,7 @@ export const namespaceExists = operation({
   tag: "Namespace",
   params: nothing,
   body: { kind: "json", schema: nothing },
-  permission: "read",
+  access: accessTo("namespace"),
   uses: ["catalog"],
   async handle({ catalog }, { id }) {
     await catalog.describeNamespace(id);

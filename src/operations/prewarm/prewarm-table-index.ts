@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -15,7 +16,7 @@ export const prewarmTableIndex = operation({
   params: Type.Object({ branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({}),
-  permission: "read",
+  access: accessTo("table", "select"),
   mainThreadOnly: true,
   uses: ["catalog", "config", "engine", "log", "prewarming"],
   handle: (services, { id, path, params }) =>

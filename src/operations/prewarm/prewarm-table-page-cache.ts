@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -21,7 +22,7 @@ export const prewarmTablePageCache = operation({
     }),
   },
   reply: Type.Object({}),
-  permission: "read",
+  access: accessTo("table", "select"),
   mainThreadOnly: true,
   uses: ["catalog", "config", "engine", "log", "prewarming"],
   handle: (services, { id, params, payload }) =>

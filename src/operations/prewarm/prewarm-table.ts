@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count } from "../../api/schemas.js";
 import { prewarmTable as prewarm } from "../../prewarm/prewarm-table.js";
@@ -21,7 +22,7 @@ export const prewarmTable = operation({
       description: "names of those that are in memory whole",
     }),
   }),
-  permission: "read",
+  access: accessTo("table", "select"),
   mainThreadOnly: true,
   uses: ["catalog", "config", "engine", "prewarming"],
   async handle(services, { id, payload }) {

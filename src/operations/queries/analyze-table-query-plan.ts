@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
@@ -16,7 +17,7 @@ export const analyzeTableQueryPlan = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   reply: Type.String(),
-  permission: "read",
+  access: accessTo("table", "select"),
   limited: ["query"],
   queryKind,
   uses: ["catalog", "config", "engine"],

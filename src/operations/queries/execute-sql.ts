@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { IDEMPOTENCY_KEY } from "../../api/idempotency/key.js";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
@@ -62,7 +63,7 @@ export const executeSql = operation({
   tag: "SQL",
   params: nothing,
   body: { kind: "raw-json", schema: request },
-  permission: "read",
+  access: accessTo("named tables", "select"),
   limited: ["query"],
   queryKind: () => "sql",
   uses: statementServices,

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -18,7 +19,7 @@ export const explainTableQueryPlan = operation({
     schema: explainRequest,
   },
   reply: Type.String(),
-  permission: "read",
+  access: accessTo("table", "select"),
   limited: ["query"],
   queryKind,
   uses: ["catalog", "config", "engine"],

@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { cancelQuery } from "../../engine/index.js";
@@ -17,7 +18,7 @@ export const queryTable = operation({
   tag: "Table",
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
-  permission: "read",
+  access: accessTo("table", "select"),
   limited: ["query"],
   queryKind,
   uses: ["catalog", "config", "engine"],

@@ -59,7 +59,7 @@ export async function listInformation(
   return { schemata, tables: listed };
 }
 
-/** Where the engine finds a table; undefined if it was dropped after the listing. */
+/** Where the engine finds a table; undefined if it was dropped after the listing, or if the caller may not read it. */
 async function locate(
   services: TableDependencies,
   id: TableId,
@@ -68,7 +68,11 @@ async function locate(
     const record = services.catalog.tableSync(id) ?? (await services.catalog.table(id));
     return { location: record.location, storageOptions: storageOptions(services, record) };
   } catch (error) {
-    const missing = [ErrorCode.TableNotFound, ErrorCode.NamespaceNotFound];
+    const missing = [
+      ErrorCode.TableNotFound,
+      ErrorCode.NamespaceNotFound,
+      ErrorCode.PermissionDenied,
+    ];
     if (missing.some((code) => hasCode(error, code))) return undefined;
     throw error;
   }

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { removeOrphanedParts } from "../../multipart/orphaned-part-removal.js";
@@ -16,7 +17,7 @@ export const abortMultipartWrite = operation({
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({}),
-  permission: "write",
+  access: accessTo("table", "insert"),
   repeatable: true,
   unrecorded: true,
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],

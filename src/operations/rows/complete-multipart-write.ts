@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -21,7 +22,7 @@ export const completeMultipartWrite = operation({
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
-  permission: "write",
+  access: accessTo("table", "insert"),
   limited: ["storage"],
   mainThreadOnly: true,
   repeatable: true,

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation, type Reply } from "../../api/operation.js";
 import { branch, count, predicate, version } from "../../api/schemas.js";
 import { timeoutOf } from "../../api/time-left.js";
@@ -16,7 +17,7 @@ export const countTableRows = operation({
   params: countRequest,
   body: { kind: "json", schema: countRequest },
   reply: count,
-  permission: "read",
+  access: accessTo("table", "select"),
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
   handle(services, call) {

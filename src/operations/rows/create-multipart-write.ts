@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { changingTable } from "../../tables/table-writes.js";
@@ -14,7 +15,7 @@ export const createMultipartWrite = operation({
   params: Type.Object({ branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ upload_id: Type.String() }),
-  permission: "write",
+  access: accessTo("table", "insert"),
   repeatable: true,
   unrecorded: true,
   uses: ["catalog", "config", "engine", "maintenance", "multipart"],

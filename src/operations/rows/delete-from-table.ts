@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, predicate, transactionId } from "../../api/schemas.js";
@@ -15,7 +16,7 @@ export const deleteFromTable = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ predicate, branch }) },
   reply: Type.Object({ transaction_id: transactionId, version: count, num_deleted_rows: count }),
-  permission: "write",
+  access: accessTo("table", "delete"),
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {

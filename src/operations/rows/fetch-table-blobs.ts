@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { cancellableTask } from "../../api/cancellable-task.js";
 import { operation } from "../../api/operation.js";
 import { branch, version } from "../../api/schemas.js";
@@ -26,7 +27,7 @@ export const fetchTableBlobs = operation({
       }),
     }),
   },
-  permission: "read",
+  access: accessTo("table", "select"),
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {

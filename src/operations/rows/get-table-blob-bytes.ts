@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation, type Reply } from "../../api/operation.js";
 import { branch, version } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
@@ -27,7 +28,7 @@ export const getTableBlobBytes = operation({
     ),
   }),
   body: { kind: "none" },
-  permission: "read",
+  access: accessTo("table", "select"),
   uses: ["catalog", "config", "engine"],
   async handle(services, call): Promise<Reply> {
     const { params } = call;

@@ -1,13 +1,17 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
+import { tableObject } from "../../catalog/grants/grants.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 import { findDeclared, writeFirstVersion } from "../tables/declared-table.js";
 import { writePart } from "./write-part.js";
+
+const readMode = (mode = "append") => parseChoice("mode", mode, ["append", "overwrite"]);
 
 export const insertIntoTable = operation({
   id: "InsertIntoTable",
@@ -37,14 +41,21 @@ export const insertIntoTable = operation({
     num_inserted_rows: count,
     version: Type.Optional(count),
   }),
-  permission: "write",
+  access: {
+    ...accessTo("table", "insert"),
+    sometimes: ["update", "delete"],
+    also: ({ id, params }) =>
+      readMode(params.mode) === "overwrite"
+        ? [{ object: tableObject(id), privileges: ["update", "delete"] }]
+        : [],
+  },
   limited: ["storage"],
   repeatable: true,
   unrecorded: ({ params }) => params.upload_id !== undefined,
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],
   async handle(services, call) {
     const { id, params, payload, attempt } = call;
-    const mode = parseChoice("mode", params.mode ?? "append", ["append", "overwrite"]);
+    const mode = readMode(params.mode);
     const { upload_id: upload, upload_part_id: part, branch } = params;
     if (upload !== undefined) {
       const overwrite = mode === "overwrite";

@@ -1,8 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
 import { parseDurationMillis } from "../../api/validation/duration.js";
+import { tableObject } from "../../catalog/grants/grants.js";
+import type { Privilege } from "../../catalog/grants/privileges.js";
 import type { MergeOptions } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
@@ -51,7 +54,11 @@ export const mergeInsertIntoTable = operation({
     num_rows: count,
     version: count,
   }),
-  permission: "write",
+  access: {
+    ...accessTo("table"),
+    sometimes: ["insert", "update", "delete"],
+    also: ({ id, params }) => [{ object: tableObject(id), privileges: privilegesOf(params) }],
+  },
   limited: ["storage"],
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
@@ -84,6 +91,19 @@ export const mergeInsertIntoTable = operation({
     };
   },
 });
+
+/** The privileges that the actions of a merge need; a merge without an action needs that of the simplest one. */
+function privilegesOf(request: Static<typeof params>): Privilege[] {
+  const needed: Privilege[] = [];
+  if (request.when_not_matched_insert_all) needed.push("insert");
+  if (request.when_matched_update_all || request.when_matched_update_all_filt) {
+    needed.push("update");
+  }
+  if (request.when_not_matched_by_source_delete || request.when_not_matched_by_source_delete_filt) {
+    needed.push("delete");
+  }
+  return needed.length > 0 ? needed : ["insert"];
+}
 
 /** Actions with the member for their condition. */
 const conditional = [

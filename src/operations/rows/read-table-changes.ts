@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import type { TableRecord } from "../../catalog/catalog.js";
@@ -47,7 +48,7 @@ export const readTableChanges = operation({
   tag: "Table",
   params: nothing,
   body: { kind: "json", schema: request },
-  permission: "read",
+  access: accessTo("table", "select"),
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const { payload } = call;

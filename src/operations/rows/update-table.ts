@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
@@ -38,7 +39,7 @@ export const updateTable = operation({
     version: count,
     properties: stringMap,
   }),
-  permission: "write",
+  access: accessTo("table", "update"),
   administrative: {
     to: "set properties that start with `joust.`",
     includes: ({ payload }) => hasServerProperties(payload.properties),

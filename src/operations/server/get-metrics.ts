@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { measureMetrics } from "./measure-metrics.js";
@@ -11,7 +12,7 @@ export const getMetrics: Operation = operation({
   tag: "Server",
   params: nothing,
   body: { kind: "none" },
-  permission: "read",
+  access: accessTo("server", "select"),
   mainThreadOnly: true,
   uses: ["audit", "config", "engine", "jobs", "limits", "maintenance"],
   async handle(services) {

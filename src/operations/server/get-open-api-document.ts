@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { openApiDocument } from "../../api/openapi/document.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
@@ -13,7 +14,7 @@ export function getOpenApiDocument(operations: readonly Operation[]): Operation 
     tag: "Server",
     params: nothing,
     body: { kind: "none" },
-    permission: "read",
+    access: accessTo("nothing"),
     uses: [],
     handle: () => ({ kind: "encoded", text }),
   });

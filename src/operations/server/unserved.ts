@@ -3,6 +3,7 @@
  * no SDK retries (406, code 0).
  */
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { ErrorCode, JoustError } from "../../foundation/errors.js";
@@ -14,14 +15,6 @@ const object = (kind: string, calls: readonly string[]): string[] => [
 
 const ofTable = (calls: readonly string[]): string[] =>
   calls.map((call) => `POST /v1/table/{id}/${call}/`);
-
-const authorization = [
-  ...["acl", "role_binding"].flatMap((kind) =>
-    ["list", "add", "delete"].map((call) => `${kind}/${call}`),
-  ),
-  "principal",
-  "group",
-];
 
 /** Methods and paths by error message. */
 const routes: Record<string, readonly string[]> = {
@@ -47,10 +40,6 @@ const routes: Record<string, readonly string[]> = {
     "set_lsm_write_spec",
     "unset_lsm_write_spec",
   ]),
-  "this server grants permissions through keys: use `joust key`": authorization.flatMap((path) => [
-    `GET /admin/authz/${path}`,
-    `POST /admin/authz/${path}`,
-  ]),
 };
 
 /** `PostV1SecretIdCreate` for `POST /v1/secret/{id}/create`. */
@@ -73,7 +62,7 @@ const refusals: Operation[] = Object.entries(routes).flatMap(([sentence, paths])
       tag: "Table",
       params: nothing,
       body: { kind: "none" },
-      permission: "read",
+      access: accessTo("nothing"),
       uses: [],
       handle() {
         throw new JoustError(ErrorCode.Unsupported, sentence);
@@ -99,7 +88,7 @@ const nullReplies: Operation[] = Object.entries({
     params: nothing,
     body: { kind: "none" },
     reply: Type.Object({ [member]: Type.Null() }),
-    permission: "read",
+    access: accessTo("nothing"),
     uses: [],
     handle: () => ({ kind: "json", value: { [member]: null } }),
   }),

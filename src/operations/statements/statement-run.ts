@@ -1,3 +1,4 @@
+import { replyForMissing } from "../../api/missing-object-reply.js";
 import type { Call, Operation, Reply, ServiceName } from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import { withTransactionRecord } from "../../api/transactions/transaction-record.js";
@@ -93,7 +94,11 @@ export class StatementRun {
   async run(target: StatementOperation, input: Input): Promise<JsonReply> {
     const payload = input.payload ?? {};
     target.body?.validate(payload);
-    return this.#handle(target, await this.#authorized(target, input, payload));
+    try {
+      return await this.#handle(target, await this.#authorized(target, input, payload));
+    } catch (error) {
+      return jsonReply(replyForMissing(error));
+    }
   }
 
   /**
@@ -143,8 +148,11 @@ export class StatementRun {
     call: Call<unknown, unknown>,
   ): Promise<JsonReply> {
     const services = this.services as Parameters<Operation["handle"]>[0];
-    const reply: Reply = await operation.handle(services, call);
-    const value = reply.kind === "json" ? (reply.value as Record<string, unknown>) : {};
-    return { value, headers: reply.headers ?? {} };
+    return jsonReply(await operation.handle(services, call));
   }
 }
+
+const jsonReply = (reply: Reply): JsonReply => ({
+  value: reply.kind === "json" ? (reply.value as Record<string, unknown>) : {},
+  headers: reply.headers ?? {},
+});

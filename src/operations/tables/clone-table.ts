@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { stringMap, transactionId } from "../../api/schemas.js";
 import { clientLocation } from "../../catalog/tables/client-location.js";
@@ -45,10 +46,11 @@ export const cloneTable = operation({
     storage_options: optional(stringMap),
     properties: stringMap,
   }),
-  permission: "write",
+  access: accessTo("new table", "create"),
   limited: ["storage"],
   administrative: {
     to: "copy files that belong to no table of the catalog",
+    on: () => "server",
     includes: async ({ payload }, { catalog, config }) => {
       const location = clientLocation(config.root, payload.source_location);
       return (await catalog.tableAt(location)) === undefined;

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import type { CompactionSpec } from "../../jobs/compaction.js";
@@ -36,7 +37,7 @@ export const compactTable = operation({
   },
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
-  permission: "write",
+  access: accessTo("table", "update"),
   limited: ["job"],
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload }) {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import type { Attempt } from "../../api/idempotency/idempotency.js";
 import { type Call, operation, type Reply } from "../../api/operation.js";
@@ -7,6 +8,7 @@ import type { Services } from "../../api/services.js";
 import { parseChoice } from "../../api/validation/choice.js";
 import { readStringMap } from "../../api/validation/string-map.js";
 import type { TableRecord } from "../../catalog/catalog.js";
+import { tableObject } from "../../catalog/grants/grants.js";
 import type { ArrowBody } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { hasServerProperties } from "../../maintenance/settings.js";
@@ -25,6 +27,9 @@ interface CreateRequest {
   /** The location that the client expects; "" for any. */
   location: string;
 }
+
+const readMode = (mode = "create") =>
+  parseChoice("mode", mode, ["create", "exist_ok", "overwrite"]);
 
 export const createTable = operation({
   id: "CreateTable",
@@ -56,7 +61,14 @@ export const createTable = operation({
     storage_options: Type.Optional(stringMap),
     properties: stringMap,
   }),
-  permission: "write",
+  access: {
+    ...accessTo("new table", "create"),
+    sometimes: ["insert", "update", "delete"],
+    also: ({ id, params }) =>
+      readMode(params.mode) === "overwrite"
+        ? [{ object: tableObject(id), privileges: ["insert", "update", "delete"] }]
+        : [],
+  },
   limited: ["storage"],
   administrative: {
     to: "set properties that start with `joust.`",
@@ -65,11 +77,7 @@ export const createTable = operation({
   repeatable: true,
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
   async handle(services, call) {
-    const mode = parseChoice("mode", call.params.mode ?? "create", [
-      "create",
-      "exist_ok",
-      "overwrite",
-    ]);
+    const mode = readMode(call.params.mode);
     const request: CreateRequest = {
       id: call.id,
       attempt: call.attempt,

@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { dropTable as removeTable } from "../../tables/table-removal.js";
@@ -12,7 +13,7 @@ export const dropTable = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
-  permission: "write",
+  access: accessTo("table", "drop"),
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   handle: (services, { id }) => removeTable(services, id),
 });

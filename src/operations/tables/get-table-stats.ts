@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -33,7 +34,7 @@ export const getTableStats = operation({
     }),
     maintenance: maintenanceSchema,
   }),
-  permission: "read",
+  access: accessTo("table", "select"),
   uses: ["catalog", "config", "engine", "jobs"],
   async handle(services, { id, payload, fresh }) {
     const { stats, maintenance } = await onTable(services, id, async ({ record, table }) => ({

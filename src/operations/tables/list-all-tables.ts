@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { allTablesPage, page } from "../../api/schemas.js";
@@ -13,7 +14,7 @@ export const listAllTables = operation({
   params: Type.Composite([allTablesPage, listingOptions]),
   body: { kind: "json", schema: Type.Composite([page, listingOptions]) },
   reply: listingReply,
-  permission: "read",
+  access: accessTo("nothing"),
   uses: ["catalog"],
   async handle({ catalog }, { params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { page } from "../../api/schemas.js";
@@ -13,7 +14,7 @@ export const listTables = operation({
   params: Type.Composite([page, listingOptions]),
   body: { kind: "json", schema: Type.Composite([page, listingOptions]) },
   reply: listingReply,
-  permission: "read",
+  access: accessTo("namespace"),
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;

@@ -1,8 +1,11 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo, type Requirement } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { delimiter, transactionId } from "../../api/schemas.js";
 import { defaultDelimiter } from "../../api/validation/identifier.js";
+import { namespaceObject, tableObject } from "../../catalog/grants/grants.js";
 import { checkName } from "../../catalog/names.js";
+import { encodePath } from "../../catalog/path.js";
 
 export const renameTable = operation({
   id: "RenameTable",
@@ -24,7 +27,18 @@ export const renameTable = operation({
     }),
   },
   reply: Type.Object({ transaction_id: transactionId }),
-  permission: "write",
+  access: {
+    ...accessTo("table", "drop"),
+    sometimes: ["create"],
+    also: ({ id, payload }) => {
+      const parent = id.slice(0, -1);
+      const target = namespaceObject(targetNamespace(payload) ?? parent);
+      const create: Requirement = { object: target, privileges: ["create"] };
+      if (encodePath(targetNamespace(payload) ?? parent) === encodePath(parent)) return [create];
+      // The table gets the inherited privileges of another namespace: also those of the caller.
+      return [create, { object: tableObject(id), privileges: ["manage"] }];
+    },
+  },
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload }) {
     const namespace = targetNamespace(payload) ?? id.slice(0, -1);

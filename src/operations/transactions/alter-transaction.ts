@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import {
@@ -51,7 +52,7 @@ export const alterTransaction = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ actions: Type.Array(action, { minItems: 1 }) }) },
   reply: replySchema,
-  permission: "admin",
+  access: accessTo("transaction object", "manage"),
   unrecorded: true,
   uses: ["jobs", "transactions"],
   async handle({ transactions, jobs }, { id, payload }) {

@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { readTransactionId, replySchema, transactionReply } from "./transaction-entry.js";
@@ -11,7 +12,7 @@ export const describeTransaction = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: replySchema,
-  permission: "read",
+  access: accessTo("transaction object"),
   uses: ["transactions"],
   async handle({ transactions }, { id }) {
     return transactionReply(await transactions.describe(readTransactionId(id)));

@@ -1,12 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo, type Requirement } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, commonMembers, count, delimiter, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { tableExists } from "../../catalog/failures.js";
+import { namespaceObject, SERVER, tableObject } from "../../catalog/grants/grants.js";
 import { checkTableId } from "../../catalog/names.js";
 import type { VersionRange } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
+import { hasServerProperties } from "../../maintenance/settings.js";
 import { onDeclared, onTable } from "../../tables/open-table.js";
 import { changingReferences, releaseTable } from "../../tables/table-writes.js";
 import { onBranch } from "../../tables/target.js";
@@ -65,7 +68,11 @@ export const batchCommitTables = operation({
     schema: Type.Object({ operations: Type.Array(step, { minItems: 1 }) }),
   },
   reply: Type.Object({ transaction_id: transactionId, results: Type.Array(stepResult) }),
-  permission: "write",
+  access: {
+    ...accessTo("body"),
+    sometimes: ["create", "insert", "update", "delete"],
+    also: ({ payload }) => payload.operations.flatMap(requirementsOf),
+  },
   administrative: {
     to: "deregister tables, delete versions, choose locations, or set properties that start with `joust.`",
     includes: ({ payload }) =>
@@ -117,6 +124,34 @@ export const batchCommitTables = operation({
     return { kind: "json", value: { results } };
   },
 });
+
+/** What the members of a step need: also those of a step that `checkSteps` refuses. */
+function requirementsOf({
+  declare_table: declared,
+  create_table_version: created,
+  delete_table_versions: deleted,
+  deregister_table: deregistered,
+}: Step): Requirement[] {
+  const requirements: Requirement[] = [];
+  if (declared) {
+    const object = namespaceObject(declared.id.slice(0, -1));
+    requirements.push({ object, privileges: ["create"] });
+    if (hasServerProperties(declared.properties)) {
+      requirements.push({ object, privileges: ["manage"] });
+    }
+    if (declared.location !== undefined) {
+      requirements.push({ object: SERVER, privileges: ["manage"] });
+    }
+  }
+  if (created) {
+    const privileges = ["insert", "update", "delete"] as const;
+    requirements.push({ object: tableObject(created.id), privileges });
+  }
+  for (const one of [deleted, deregistered]) {
+    if (one) requirements.push({ object: tableObject(one.id), privileges: ["manage"] });
+  }
+  return requirements;
+}
 
 /** @throws code 13 unless each step has one member and each table one step, or several steps that create versions */
 function checkSteps(steps: readonly Step[]): void {

@@ -1,6 +1,8 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { delimiter, transactionId } from "../../api/schemas.js";
+import { tableObject } from "../../catalog/grants/grants.js";
 import { newVersion, publishVersions } from "./publish-version.js";
 import { tableVersion, versionEntry } from "./version-entry.js";
 
@@ -21,7 +23,15 @@ export const batchCreateTableVersions = operation({
     }),
   },
   reply: Type.Object({ transaction_id: transactionId, versions: Type.Array(tableVersion) }),
-  permission: "write",
+  access: {
+    ...accessTo("body"),
+    sometimes: ["insert", "update", "delete"],
+    also: ({ payload }) =>
+      payload.entries.map(({ id }) => ({
+        object: tableObject(id),
+        privileges: ["insert", "update", "delete"],
+      })),
+  },
   uses: ["catalog", "config", "engine", "log", "maintenance"],
   async handle(services, { payload }) {
     const { published } = await publishVersions(services, payload.entries, async () => {});

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import { changingReferences } from "../../tables/table-writes.js";
@@ -20,7 +21,7 @@ export const batchDeleteTableVersions = operation({
     }),
   },
   reply: Type.Object({ deleted_count: count, transaction_id: transactionId }),
-  permission: "admin",
+  access: accessTo("table", "manage"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const ranges = readRanges(payload.ranges);

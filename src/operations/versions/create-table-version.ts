@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing, transactionId } from "../../api/schemas.js";
 import { newVersion, publishVersion } from "./publish-version.js";
@@ -14,7 +15,7 @@ export const createTableVersion = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object(newVersion) },
   reply: Type.Object({ transaction_id: transactionId, version: tableVersion }),
-  permission: "write",
+  access: accessTo("table", "insert", "update", "delete"),
   limited: ["storage"],
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing, version } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -14,7 +15,7 @@ export const describeTableVersion = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ version, branch }) },
   reply: Type.Object({ version: tableVersion }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload, fresh }) {
     const version = await onTable(services, id, async (open) => {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, paginate, readPageRequest } from "../../api/paging.js";
 import { branch, nextPage, page } from "../../api/schemas.js";
@@ -25,7 +26,7 @@ export const listTableVersions = operation({
   params: listingRequest,
   body: { kind: "json", schema: listingRequest },
   reply: Type.Object({ versions: Type.Array(tableVersion), page_token: nextPage }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const { branch, descending = false } = { ...params, ...payload };

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, nothing, transactionId } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
@@ -20,7 +21,7 @@ export const restoreTable = operation({
     }),
   },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
-  permission: "write",
+  access: accessTo("table", "insert", "update", "delete"),
   limited: ["storage"],
   uses: ["catalog", "config", "engine", "maintenance"],
   handle(services, { id, payload, dialect }) {

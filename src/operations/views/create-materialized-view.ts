@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { count, nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -22,7 +23,7 @@ export const createMaterializedView = operation({
   body: { kind: "json", schema: viewRequest },
   reply: Type.Object({ version: count, job_id: Type.Optional(Type.String()) }),
   status: 201,
-  permission: "write",
+  access: accessTo("new table", "create"),
   limited: ["job", "storage"],
   uses: ["catalog", "config", "engine", "jobs", "log"],
   async handle(services, { id, payload }) {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -17,7 +18,7 @@ export const describeMaterializedView = operation({
     source_namespace: Type.Array(Type.String()),
     tables: Type.Array(Type.Array(Type.String())),
   }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   handle: (services, { id }) =>
     onTable(services, id, async ({ table }) => {

@@ -1,3 +1,4 @@
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -13,7 +14,7 @@ export const dropMaterializedView = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
-  permission: "write",
+  access: accessTo("table", "drop"),
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id }) {
     const key = await onTable(services, id, async ({ record, table }) => {

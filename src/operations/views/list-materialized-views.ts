@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
@@ -15,7 +16,7 @@ export const listMaterializedViews = operation({
   params: page,
   body: { kind: "json", schema: page },
   reply: Type.Object({ views: Type.Array(Type.String()), page_token: nextPage }),
-  permission: "read",
+  access: accessTo("namespace"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const { items, pageToken } = await services.catalog.listTables(

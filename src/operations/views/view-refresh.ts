@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { accessTo } from "../../api/access.js";
 import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { invalidInput } from "../../foundation/errors.js";
@@ -38,7 +39,7 @@ export const refreshOperation = {
   body: { kind: "json", schema: request },
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
-  permission: "write",
+  access: accessTo("table", "update"),
   limited: ["job", "storage"],
 } as const;
 

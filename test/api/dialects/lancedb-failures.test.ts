@@ -134,8 +134,6 @@ describe("operations of other products", () => {
     ["GET", "/v1/namespace/$/view/list"],
     ["POST", "/v1/table/there/flush_rte/"],
     ["POST", "/v1/table/there/set_lsm_write_spec/"],
-    ["POST", "/admin/authz/acl/list"],
-    ["POST", "/admin/authz/group"],
   ])("%s %s returns 406 with a sentence", async (method, path) => {
     const body = method === "POST" ? { body: { any: "thing" } } : {};
     expectFailure(await joust.client.request(path, { method, ...body }), 406, 0, /this server/);

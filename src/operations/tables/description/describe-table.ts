@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../../api/access.js";
 import { operation, type Reply } from "../../../api/operation.js";
 import { branch, count, stringMap, version } from "../../../api/schemas.js";
 import type { Services } from "../../../api/services.js";
@@ -51,7 +52,7 @@ export const describeTable = operation({
     managed_versioning: Type.Optional(Type.Boolean()),
     is_only_declared: Type.Optional(Type.Boolean()),
   }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   handle(services, call) {
     const { version, tag, branch } = call.payload;

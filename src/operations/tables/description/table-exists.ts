@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../../api/access.js";
 import { operation, type Reply } from "../../../api/operation.js";
 import { version } from "../../../api/schemas.js";
 import { isOnlyDeclared, onDeclared } from "../../../tables/open-table.js";
@@ -12,7 +13,7 @@ export const tableExists = operation({
   tag: "Table",
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ version }) },
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = readOptions(call.payload, call.fresh);

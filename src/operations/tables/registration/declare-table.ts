@@ -1,3 +1,4 @@
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { nothing } from "../../../api/schemas.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
@@ -13,9 +14,10 @@ export const declareTable = operation({
   params: nothing,
   body: { kind: "json", schema: declaration },
   reply: declared,
-  permission: "write",
+  access: accessTo("new table", "create"),
   administrative: {
     to: "choose the location, or set properties that start with `joust.`",
+    on: ({ payload }) => (payload.location === undefined ? "object" : "server"),
     includes: ({ payload }) => isAdministrative(payload),
   },
   uses: ["catalog", "config", "engine"],

@@ -1,3 +1,4 @@
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { nothing } from "../../../api/schemas.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
@@ -13,7 +14,7 @@ export const deregisterTable = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: deregistered,
-  permission: "admin",
+  access: accessTo("table", "manage"),
   uses: ["catalog", "engine", "jobs", "threads"],
   async handle(services, { id }) {
     const { deregistered } = await services.catalog.changeTables({ deregister: [id] });

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { nothing, stringMap, transactionId } from "../../../api/schemas.js";
 import type { Services } from "../../../api/services.js";
@@ -34,7 +35,7 @@ export const registerTable = operation({
     location: Type.String(),
     properties: stringMap,
   }),
-  permission: "admin",
+  access: accessTo("server", "manage"),
   limited: ["storage"],
   uses: ["catalog", "config", "engine", "jobs", "threads"],
   async handle(services, { id, payload }) {

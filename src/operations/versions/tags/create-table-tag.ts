@@ -1,3 +1,4 @@
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { changingReferences } from "../../../tables/table-writes.js";
 import { checkVersion, onBranch } from "../../../tables/target.js";
@@ -8,6 +9,7 @@ export const createTableTag = operation({
   id: "CreateTableTag",
   path: "/v1/table/{id}/tags/create",
   summary: "Tag a version of a table",
+  access: accessTo("table", "create"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { count, nothing } from "../../../api/schemas.js";
 import { onTable } from "../../../tables/open-table.js";
@@ -14,7 +15,7 @@ export const getTableTagVersion = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ tag }) },
   reply: Type.Object({ version: count, branch: Type.Optional(Type.String()) }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
     const { version, branch } = await onTable(services, id, ({ table }) => table.tag(payload.tag));

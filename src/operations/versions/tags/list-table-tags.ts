@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { listingByName, nextPageToken, paginate, readPageRequest } from "../../../api/paging.js";
 import { count, mapOf, nextPage, page, stringMap } from "../../../api/schemas.js";
@@ -29,7 +30,7 @@ export const listTableTags = operation({
     ),
     page_token: nextPage,
   }),
-  permission: "read",
+  access: accessTo("table"),
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, params, payload }) {
     const tags = await onTable(services, id, ({ table }) => table.listTags());

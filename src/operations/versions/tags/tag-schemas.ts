@@ -10,5 +10,4 @@ export const tagAssignment = {
   params: nothing,
   body: { kind: "json", schema: Type.Object({ tag, version: count, branch }) },
   reply: Type.Object({ transaction_id: transactionId }),
-  permission: "write",
 } as const;

@@ -1,3 +1,4 @@
+import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { changingReferences } from "../../../tables/table-writes.js";
 import { checkVersion, onBranch } from "../../../tables/target.js";
@@ -8,6 +9,7 @@ export const updateTableTag = operation({
   id: "UpdateTableTag",
   path: "/v1/table/{id}/tags/update",
   summary: "Move a tag to another version",
+  access: accessTo("table", "update"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const version = checkVersion(payload.version);

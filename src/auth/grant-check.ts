@@ -1,0 +1,193 @@
+import type { Requirement } from "../api/access.js";
+import { MissingObjectReply } from "../api/missing-object-reply.js";
+import type { Call, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import { transactionNotFound } from "../api/transactions/store.js";
+import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
+import { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
+import {
+  namespaceObject,
+  SERVER,
+  type SecuredObject,
+  tableObject,
+} from "../catalog/grants/grants.js";
+import type { HeldGrants } from "../catalog/grants/held-grants.js";
+import {
+  covers,
+  NO_PRIVILEGES,
+  namesOf,
+  type Privilege,
+  type PrivilegeSet,
+  roleBundles,
+  setOf,
+} from "../catalog/grants/privileges.js";
+import { noTableName } from "../catalog/names.js";
+import type { JoustError } from "../foundation/errors.js";
+import type { Identity } from "./authenticator.js";
+import { permissionDenied } from "./denial.js";
+import { restrictedServices } from "./restricted-services.js";
+import { allows } from "./roles.js";
+
+/** A request of a caller whose role does not suffice. */
+export interface GrantedRequest {
+  readonly operation: Operation;
+  readonly identity: Identity;
+  readonly call: Call<unknown, unknown>;
+  readonly services: Services;
+  /** The grants of the subjects of the caller. */
+  readonly held: readonly HeldGrants[];
+}
+
+/**
+ * Decides a request by the role and the grants of the caller together. The decision does not depend on whether an object
+ * exists that the caller may not see.
+ */
+export function authorizeByGrants(request: GrantedRequest): Services | Promise<Services> {
+  const { operation, identity, call, services, held } = request;
+  const privileges = new CallerPrivileges(roleBundles[identity.role], held);
+  const restricted =
+    identity.role === "none" ? restrictedServices(services, privileges, operation, call) : services;
+  if (isCoveredAtHand(request, privileges)) return restricted;
+  return new GrantCheck(request, privileges, restricted).run().then(() => restricted);
+}
+
+/** The most frequent requests need no promise: one table, no condition on the content. */
+function isCoveredAtHand(
+  { operation, call, services }: GrantedRequest,
+  privileges: CallerPrivileges,
+): boolean {
+  const { access, administrative } = operation;
+  if (access.on !== "table" || access.also || administrative) return false;
+  const set = privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
+  return set !== NO_PRIVILEGES && covers(set, setOf(access.privileges));
+}
+
+class GrantCheck {
+  constructor(
+    private readonly request: GrantedRequest,
+    private readonly privileges: CallerPrivileges,
+    /** What the caller may see. */
+    private readonly visible: Services,
+  ) {}
+
+  async run(): Promise<void> {
+    const { operation, call } = this.request;
+    const { access, administrative } = operation;
+    const object = await this.#checkObject();
+    for (const requirement of (await access.also?.(call, this.visible)) ?? []) {
+      await this.#check(requirement);
+    }
+    // `also` reads the objects of a body, with all that they need.
+    if (!administrative || access.on === "body") return;
+    if (!(await administrative.includes(call, this.visible))) return;
+    const target = administrative.on?.(call) === "server" ? SERVER : object;
+    await this.#check({ object: target, privileges: ["manage"] }, administrative.to);
+  }
+
+  /** Checks the object of the request. Returns it, or the object whose privileges count for it. */
+  async #checkObject(): Promise<SecuredObject> {
+    const { operation, call } = this.request;
+    const { on, privileges } = operation.access;
+    switch (on) {
+      case "table":
+        return this.#check({ object: tableObject(call.id), privileges });
+      case "namespace":
+        if (!this.privileges.seesNamespace(call.id)) {
+          const reply = operation.access.missingReply?.(call);
+          if (reply) throw new MissingObjectReply(reply);
+        }
+        return this.#check({ object: namespaceObject(call.id), privileges });
+      case "new table":
+        if (call.id.length === 0) throw noTableName();
+        await this.#check({ object: namespaceObject(call.id.slice(0, -1)), privileges });
+        return namespaceObject(call.id.slice(0, -1));
+      case "new namespace":
+        await this.#check({ object: namespaceObject(call.id.slice(0, -1)), privileges });
+        return namespaceObject(call.id);
+      case "job table":
+        return this.#checkJob((call.payload as { job_id: string }).job_id);
+      case "transaction object":
+        return this.#checkTransaction(call.id);
+      case "server":
+        return this.#check({ object: SERVER, privileges });
+      case "named tables":
+      case "body":
+      case "nothing":
+        return SERVER;
+    }
+  }
+
+  /** @throws code 10 if the job does not exist or the caller may not see its table */
+  async #checkJob(id: string): Promise<SecuredObject> {
+    const { services, operation } = this.request;
+    const job = await this.visible.jobs.describe(id);
+    const table = await services.catalog.tableByKey(job.table);
+    const { privileges } = operation.access;
+    return this.#check({ object: table ? tableObject(table.id) : SERVER, privileges });
+  }
+
+  /** @throws code 10 if the transaction does not exist or the caller may not see what it changed */
+  async #checkTransaction(id: readonly string[]): Promise<SecuredObject> {
+    const { services, operation } = this.request;
+    const [transaction] = id;
+    // The handler reports a malformed identifier.
+    if (transaction === undefined || id.length > 1) return SERVER;
+    const { properties } = await services.transactions.describe(transaction);
+    const path = properties.object ? properties.object.split("$") : [];
+    // The record does not say whether the object was a table or a namespace.
+    const candidates = path.length === 0 ? [SERVER] : [tableObject(path), namespaceObject(path)];
+    const sets = await Promise.all(
+      candidates.map((object) => this.privileges.on(object, services.catalog)),
+    );
+    const held = sets.reduce((all, set) => all | set, NO_PRIVILEGES);
+    if (held === NO_PRIVILEGES) throw transactionNotFound(transaction);
+    const object = candidates[0] as SecuredObject;
+    this.#require(held, object, operation.access.privileges);
+    return object;
+  }
+
+  /** @throws the error for a missing object, or code 15 */
+  async #check({ object, privileges }: Requirement, to?: string): Promise<SecuredObject> {
+    const held = await this.privileges.on(object, this.request.services.catalog);
+    if (!this.#isVisible(object, held)) throw this.#missing(object);
+    this.#require(held, object, privileges, to);
+    return object;
+  }
+
+  #isVisible(object: SecuredObject, held: PrivilegeSet): boolean {
+    if (object.kind === "server") return true;
+    if (object.kind === "table") return held !== NO_PRIVILEGES;
+    return this.privileges.seesNamespace(object.path);
+  }
+
+  /** The error that a request gets if the object does not exist. */
+  #missing(object: SecuredObject): JoustError {
+    if (object.kind !== "table") {
+      return namespaceNotFound(object.kind === "namespace" ? object.path : []);
+    }
+    if (object.id.length === 0) return noTableName();
+    const parent = object.id.slice(0, -1);
+    return this.privileges.seesNamespace(parent)
+      ? tableNotFound(object.id)
+      : namespaceNotFound(parent);
+  }
+
+  #require(
+    held: PrivilegeSet,
+    object: SecuredObject,
+    needed: readonly Privilege[],
+    to?: string,
+  ): void {
+    const missing = setOf(needed) & ~held;
+    if (missing === NO_PRIVILEGES) return;
+    const { operation, identity } = this.request;
+    const { id, permission, administrative } = operation;
+    const purpose = to ?? (allows(identity.role, permission) ? administrative?.to : undefined);
+    const needs =
+      purpose === undefined ? `${id} needs ${permission}` : `${id} needs admin to ${purpose}`;
+    throw permissionDenied(identity, {
+      needs,
+      missing: { privileges: namesOf(missing), object },
+    });
+  }
+}

@@ -1,0 +1,138 @@
+import type { AccessObject } from "../api/access.js";
+import type { Call, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import type { Catalog, PageRequest, TableId, TableRecord } from "../catalog/catalog.js";
+import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
+import type { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
+import { describeObject, tableObject } from "../catalog/grants/grants.js";
+import { bitOf, covers, NO_PRIVILEGES, type PrivilegeSet } from "../catalog/grants/privileges.js";
+import { encodePath } from "../catalog/path.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { jobNotFound } from "../jobs/failures.js";
+import type { Jobs } from "../jobs/jobs.js";
+
+/**
+ * The services of a request whose caller has no role. The catalog and the jobs show only what the caller may see, also to
+ * a handler that resolves names in the content of its request: SQL, sources of views and of clones. Such a table also
+ * needs `select`. The declared access covers the object in the path, and the objects in the body of the operations that
+ * declare them.
+ */
+export function restrictedServices(
+  services: Services,
+  privileges: CallerPrivileges,
+  operation: Operation,
+  call: Pick<Call<unknown, unknown>, "id">,
+): Services {
+  const object = encodePath(call.id);
+  const isDeclared = (id: TableId) =>
+    contentIsDeclared.has(operation.access.on) || (id.length > 0 && encodePath(id) === object);
+  const view = new VisibleCatalog(services.catalog, privileges, isDeclared);
+  return {
+    ...services,
+    catalog: override(services.catalog, {
+      table: (id) => view.table(id),
+      tableSync: (id) => view.tableSync(id),
+      tableAt: (location) => view.tableAt(location),
+      describeNamespace: (path) => {
+        if (!privileges.seesNamespace(path)) return Promise.reject(namespaceNotFound(path));
+        return services.catalog.describeNamespace(path);
+      },
+      listNamespaces: async (parent, page) => {
+        if (!privileges.seesNamespace(parent)) throw namespaceNotFound(parent);
+        return services.catalog.listNamespaces(parent, page, visibility(privileges));
+      },
+      listTables: async (parent, page, options) => {
+        if (!privileges.seesNamespace(parent)) throw namespaceNotFound(parent);
+        return services.catalog.listTables(parent, page, {
+          declared: true,
+          ...options,
+          ...visibility(privileges),
+        });
+      },
+      listAllTables: (page, options) =>
+        services.catalog.listAllTables(page, {
+          declared: true,
+          ...options,
+          ...visibility(privileges),
+        }),
+    }),
+    jobs: override(services.jobs, visibleJobs(services, privileges)),
+  };
+}
+
+/** The declared access covers all tables that these handlers resolve; a listing of views opens them only to tell views. */
+const contentIsDeclared: ReadonlySet<AccessObject> = new Set<AccessObject>(["body", "namespace"]);
+
+/** An object with some methods replaced. Works for proxies of other threads and for classes with private members. */
+const override = <T extends object>(target: T, methods: Partial<T>): T =>
+  new Proxy(target, {
+    get(_, name) {
+      if (Object.hasOwn(methods, name)) return methods[name as keyof T];
+      const member: unknown = target[name as keyof T];
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+
+const visibility = (privileges: CallerPrivileges) => {
+  const visible = privileges.visible();
+  return visible ? { visible } : {};
+};
+
+class VisibleCatalog {
+  constructor(
+    private readonly catalog: Catalog,
+    private readonly privileges: CallerPrivileges,
+    /** Whether the declared access covers a table. */
+    private readonly isDeclared: (id: TableId) => boolean,
+  ) {}
+
+  async table(id: TableId): Promise<TableRecord> {
+    const held = await this.privileges.onTable(id, this.catalog);
+    if (held === NO_PRIVILEGES) {
+      const parent = id.slice(0, -1);
+      throw this.privileges.seesNamespace(parent) ? tableNotFound(id) : namespaceNotFound(parent);
+    }
+    if (!this.#mayRead(id, held)) throw selectNeeded(id);
+    return this.catalog.table(id);
+  }
+
+  /** Undefined also for a table that the caller may not read: `table` then reports it. */
+  tableSync(id: TableId): TableRecord | undefined {
+    const held = this.privileges.onTableSync(id, this.catalog) ?? NO_PRIVILEGES;
+    if (held === NO_PRIVILEGES || !this.#mayRead(id, held)) return undefined;
+    return this.catalog.tableSync(id);
+  }
+
+  async tableAt(location: string): Promise<TableRecord | undefined> {
+    const record = await this.catalog.tableAt(location);
+    if (!record) return undefined;
+    const held = await this.privileges.onTable(record.id, this.catalog);
+    if (held === NO_PRIVILEGES) return undefined;
+    if (!this.#mayRead(record.id, held)) throw selectNeeded(record.id);
+    return record;
+  }
+
+  #mayRead(id: TableId, held: PrivilegeSet): boolean {
+    return this.isDeclared(id) || covers(held, bitOf("select"));
+  }
+}
+
+const selectNeeded = (id: TableId): JoustError =>
+  new JoustError(
+    ErrorCode.PermissionDenied,
+    `the request reads ${describeObject(tableObject(id))}, which needs the privilege select on it`,
+  );
+
+const visibleJobs = (
+  { jobs, catalog }: Pick<Services, "jobs" | "catalog">,
+  privileges: CallerPrivileges,
+): Pick<Jobs, "describe" | "listAll"> => ({
+  async describe(id: string) {
+    const job = await jobs.describe(id);
+    const table = await catalog.tableByKey(job.table);
+    const held = table ? await privileges.onTable(table.id, catalog) : NO_PRIVILEGES;
+    if (held === NO_PRIVILEGES) throw jobNotFound(id);
+    return job;
+  },
+  listAll: (page: PageRequest) => jobs.listAll(page, privileges.visible()),
+});

@@ -1,0 +1,54 @@
+import { decodePath, encodePath } from "../path.js";
+import type { GrantRow } from "./grant-rows.js";
+import { bitOf, isPrivilege, NO_PRIVILEGES, type PrivilegeSet } from "./privileges.js";
+
+/** A privilege set on a table. The key tells it from a later table of the same name. */
+export interface TableGrant {
+  readonly key: string;
+  readonly privileges: PrivilegeSet;
+}
+
+/** The grants of one subject, by object. */
+export class HeldGrants {
+  server: PrivilegeSet = NO_PRIVILEGES;
+  /** By encoded path. */
+  readonly namespaces = new Map<string, PrivilegeSet>();
+  /** By encoded identifier. */
+  readonly tables = new Map<string, TableGrant>();
+  /** Encoded paths of the namespaces that contain an object with a grant. */
+  readonly parents = new Set<string>();
+
+  constructor(rows: readonly GrantRow[]) {
+    for (const row of rows) this.#add(row);
+  }
+
+  get isEmpty(): boolean {
+    return this.server === NO_PRIVILEGES && this.namespaces.size === 0 && this.tables.size === 0;
+  }
+
+  #add({ privilege, namespace, table_key, table_namespace, table_name }: GrantRow): void {
+    // A newer joust may have stored a privilege that this one does not know.
+    const bit = isPrivilege(privilege) ? bitOf(privilege) : NO_PRIVILEGES;
+    if (table_key !== null) {
+      // The table is dropped, and its grants are about to be deleted.
+      if (table_namespace === null || table_name === null) return;
+      const id = encodePath([...decodePath(table_namespace), table_name]);
+      const privileges = (this.tables.get(id)?.privileges ?? NO_PRIVILEGES) | bit;
+      this.tables.set(id, { key: table_key, privileges });
+      this.#addParents(table_namespace);
+    } else if (namespace !== null) {
+      this.namespaces.set(namespace, (this.namespaces.get(namespace) ?? NO_PRIVILEGES) | bit);
+      this.#addParents(namespace);
+    } else {
+      this.server |= bit;
+    }
+  }
+
+  /** Adds a namespace and all that contain it. */
+  #addParents(encoded: string): void {
+    const path = decodePath(encoded);
+    for (let depth = 1; depth <= path.length; depth++) {
+      this.parents.add(encodePath(path.slice(0, depth)));
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  type GrantEntry,
+  type Grants,
+  namespaceObject,
+  SERVER,
+  type SecuredObject,
+  tableObject,
+} from "../catalog/grants/grants.js";
+import { isPrivilege, type Privilege, privileges } from "../catalog/grants/privileges.js";
+import { checkNamespacePath, checkTableId } from "../catalog/names.js";
+import { ConfigError } from "../config/option.js";
+import { takeFlags } from "./take-flags.js";
+import { withCatalog } from "./with-catalog.js";
+
+/** Separates the components of an object. */
+const DELIMITER = "$";
+
+/** `joust grant PRIVILEGE,... --on OBJECT --to SUBJECT`. */
+export async function grant(args: readonly string[]): Promise<void> {
+  const { names, object, subject, rest } = readChange("grant", "--to", args);
+  await withCatalog(rest, async ({ grants }) => {
+    const granted = await grants.grant(subject, object, names);
+    print(granted.length > 0 ? `granted ${granted.join(", ")}` : "nothing to grant");
+  });
+}
+
+/** `joust revoke PRIVILEGE,... --on OBJECT --from SUBJECT`. */
+export async function revoke(args: readonly string[]): Promise<void> {
+  const { names, object, subject, rest } = readChange("revoke", "--from", args);
+  await withCatalog(rest, async ({ grants }) => {
+    const revoked = await grants.revoke(subject, object, names);
+    print(revoked.length > 0 ? `revoked ${revoked.join(", ")}` : "nothing to revoke");
+  });
+}
+
+/** `joust grants [--on OBJECT] [--subject SUBJECT]`. */
+export async function listGrants(args: readonly string[]): Promise<void> {
+  const { flags, rest } = takeFlags(args, ["--on", "--subject"]);
+  const { "--on": on, "--subject": subject } = flags;
+  const object = on === undefined ? undefined : readObject(on);
+  await withCatalog(rest, async ({ grants }) => {
+    for await (const entry of entries(grants, { subject, object })) print(line(entry));
+  });
+}
+
+async function* entries(
+  grants: Grants,
+  filter: { subject: string | undefined; object: SecuredObject | undefined },
+): AsyncGenerator<GrantEntry> {
+  let pageToken: string | undefined;
+  do {
+    const page = await grants.list(filter, pageToken === undefined ? {} : { pageToken });
+    yield* page.items;
+    pageToken = page.pageToken;
+  } while (pageToken !== undefined);
+}
+
+function readChange<const Flag extends "--to" | "--from">(
+  command: string,
+  subjectFlag: Flag,
+  args: readonly string[],
+) {
+  const [list, ...others] = args;
+  if (list === undefined || list.startsWith("-")) {
+    throw new ConfigError(`joust ${command} needs privileges, such as select,insert`);
+  }
+  const { flags, rest } = takeFlags(others, ["--on", subjectFlag]);
+  const on = flags["--on"];
+  const subject = flags[subjectFlag];
+  if (on === undefined || subject === undefined) {
+    throw new ConfigError(`joust ${command} needs --on OBJECT and ${subjectFlag} SUBJECT`);
+  }
+  return { names: readPrivileges(list), object: readObject(on), subject, rest };
+}
+
+/** @throws ConfigError */
+function readPrivileges(list: string): readonly Privilege[] {
+  if (list === "all") return privileges;
+  return list.split(",").map((name) => {
+    if (isPrivilege(name)) return name;
+    throw new ConfigError(
+      `${JSON.stringify(name)} is not a privilege: use all, or some of ${privileges.join(",")}`,
+    );
+  });
+}
+
+/** @throws ConfigError, or code 13 for a name that no object can have */
+function readObject(text: string): SecuredObject {
+  if (text === "server") return SERVER;
+  const path = text.slice(text.indexOf(":") + 1).split(DELIMITER);
+  if (text.startsWith("namespace:")) {
+    checkNamespacePath(path);
+    return namespaceObject(path);
+  }
+  if (text.startsWith("table:")) {
+    checkTableId(path);
+    return tableObject(path);
+  }
+  throw new ConfigError(`--on must be server, namespace:a$b or table:a$b$t, got "${text}"`);
+}
+
+const line = ({ subject, object, privileges }: GrantEntry): string => {
+  const path = object.kind === "server" ? [] : object.kind === "table" ? object.id : object.path;
+  const name = object.kind === "server" ? "server" : `${object.kind}:${path.join(DELIMITER)}`;
+  return `${subject}  ${name}  ${privileges.join(",")}`;
+};
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);

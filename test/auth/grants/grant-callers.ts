@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import { afterAll, beforeAll } from "vitest";
+import {
+  type Grants,
+  namespaceObject,
+  SERVER,
+  type SecuredObject,
+  tableObject,
+} from "../../../src/catalog/grants/grants.js";
+import type { Privilege } from "../../../src/catalog/grants/privileges.js";
+import { type OpenCatalog, openCatalog } from "../../../src/server/open-catalog.js";
+import { quiet } from "../../catalog/catalog-databases.js";
+import { createKey } from "../../harness/cli.js";
+import type { Client } from "../../harness/client.js";
+import type { TestServer } from "../../harness/setup-server.js";
+
+/** `server`, `namespace:a$b` or `table:a$b$t`. */
+export function objectOf(text: string): SecuredObject {
+  if (text === "server") return SERVER;
+  const path = text.slice(text.indexOf(":") + 1).split("$");
+  return text.startsWith("table:") ? tableObject(path) : namespaceObject(path);
+}
+
+/** Grants in the catalog of a running server, from this process. */
+export interface TestGrants {
+  readonly grants: Grants;
+  /** Creates a key of the role `none` with these privileges by object. */
+  caller(grants?: Record<string, readonly Privilege[]>): Promise<{ client: Client; id: string }>;
+}
+
+export function setupGrants(joust: TestServer): TestGrants {
+  let opened: OpenCatalog | undefined;
+  beforeAll(async () => {
+    const { root } = joust;
+    const url = join(root, ".joust", "catalog.db");
+    opened = await openCatalog({ root, url, log: quiet, role: "tool" });
+  });
+  afterAll(() => opened?.close());
+  const catalog = (): OpenCatalog => {
+    if (opened === undefined) throw new Error("the catalog is open in hooks and tests only");
+    return opened;
+  };
+  return {
+    get grants() {
+      return catalog().grants;
+    },
+    async caller(granted = {}) {
+      const { key, id } = await createKey(joust.root, "none");
+      for (const [object, privileges] of Object.entries(granted)) {
+        await catalog().grants.grant(`key:${id}`, objectOf(object), privileges);
+      }
+      return { client: joust.client.withKey(key), id };
+    },
+  };
+}
