@@ -459,8 +459,6 @@ export interface CountOptions {
   version?: number
   minTimestampMillis?: number
   minVersion?: number
-  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
-  timeoutMs?: number
 }
 
 export interface DeleteResult {
@@ -738,8 +736,6 @@ export interface QueryOptions {
   minVersion?: number
   /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
   number?: number
-  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
-  timeoutMs?: number
 }
 
 /** The state of a table to read. */
@@ -837,8 +833,6 @@ export interface SqlOptions {
   minVersion?: number
   /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
   number?: number
-  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
-  timeoutMs?: number
 }
 
 /** The resolution of a name in a statement: a table, or with `information` one of `information_schema`. */
