@@ -51,7 +51,7 @@ export const TYPESCRIPT_IMPORTS = {
   maintenance: JOBS,
   prewarm: [...CATALOG, "tables"],
   api: SERVICES,
-  auth: [...FOUNDATION, "catalog", "api"],
+  auth: [...FOUNDATION, "config", "catalog", "api"],
   operations: [...SERVICES, "api"],
   http: [...FOUNDATION, "config", "engine", "tables", "auth", "api"],
   threads: [...FOUNDATION, "api"],

@@ -32,5 +32,10 @@ export function checkAdministrative(
     : check(isAdministrative);
 }
 
-const permissionDenied = ({ name, role }: Identity, needed: string): JoustError =>
-  new JoustError(ErrorCode.PermissionDenied, `the key \`${name}\` has the role ${role}; ${needed}`);
+const permissionDenied = ({ id, name, role }: Identity, needed: string): JoustError => {
+  const kind = id.startsWith("user:") ? "user" : "key";
+  return new JoustError(
+    ErrorCode.PermissionDenied,
+    `the ${kind} \`${name}\` has the role ${role}; ${needed}`,
+  );
+};

@@ -4,8 +4,10 @@ import { isPostgres, isRemote } from "../foundation/addresses.js";
 import { isLoopback } from "../foundation/loopback.js";
 import { apiKeyOf } from "./api-key.js";
 import type { Config } from "./config.js";
+import { oidcOf } from "./oidc.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
+import { corsOriginsOf } from "./origins.js";
 import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
 
 export interface ConfigContext {
@@ -31,6 +33,7 @@ export function loadConfig(
     ? resolve(cwd, pathOf(values.root))
     : values.root.replace(/\/+$/, "");
   const catalog = catalogOf(values.catalog, root, cwd);
+  const apiKey = apiKeyOf(values["api-key"], values["api-key-file"], cwd);
   return {
     root,
     host: values.host,
@@ -58,7 +61,9 @@ export function loadConfig(
     prewarm: values.prewarm,
     httpThreads: values["http-threads"],
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
-    ...present("apiKey", apiKeyOf(values["api-key"], values["api-key-file"], cwd)),
+    ...present("apiKey", apiKey),
+    ...present("oidc", oidcOf(values, values.auth, apiKey)),
+    ...present("corsOrigins", corsOriginsOf(values["cors-origins"].flat(), values.auth)),
     ...present("indexCacheBytes", values["index-cache"]),
     ...present("metadataCacheBytes", values["metadata-cache"]),
     ...present("rowCacheBytes", values["row-cache"]),

@@ -123,16 +123,14 @@ export class RequestHandler {
 
   readonly #onBodyWithKey = (body: Uint8Array): void => {
     this.#body = body;
-    const identity = this.dependencies.authenticator.identify(apiKeyIn(body));
-    if (identity instanceof Promise) {
-      identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
-    } else {
-      // Not the `fail` of the buffer, which replies 401: an authenticated caller gets the actual error.
-      try {
-        this.#authenticated(identity);
-      } catch (error) {
-        this.#fail(error);
-      }
+    // Not the `fail` of the buffer, which replies 401: the caller gets the actual error.
+    try {
+      const identity = this.dependencies.authenticator.identify(apiKeyIn(body));
+      if (identity instanceof Promise) {
+        identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
+      } else this.#authenticated(identity);
+    } catch (error) {
+      this.#fail(error);
     }
   };
 

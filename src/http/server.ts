@@ -2,6 +2,7 @@ import type { Operation, Reply, Translation } from "../api/operation.js";
 import { type Authenticator, requireIdentity } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { InFlightSet } from "../foundation/in-flight-set.js";
+import { Cors } from "./cors.js";
 import { type Drainable, drain } from "./drain.js";
 import { rejectFraming } from "./framing-error.js";
 import { Headers } from "./headers.js";
@@ -12,6 +13,7 @@ import type { ReplyLimiter } from "./reply-limiter.js";
 import { type RequestDependencies, RequestHandler } from "./request-handler.js";
 import { routes } from "./route.js";
 import { type RouteMatch, Router } from "./router.js";
+import { securityHeaders } from "./security-headers.js";
 import { transportOf } from "./transport/open.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
 
@@ -44,13 +46,17 @@ export class Server implements ServerContext, Drainable {
   readonly #authenticator: Authenticator;
   readonly #logsRequests: boolean;
   readonly #originCheck: OriginCheck | undefined;
+  readonly #securityHeaders: readonly string[];
+  readonly #cors: Cors | undefined;
 
   constructor(private readonly options: ServerOptions) {
     this.#router = new Router(routes(options.operations, options.translations));
     this.#authenticator = options.authenticator;
     this.#originCheck = OriginCheck.of(options.services.config);
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
-    const { http, tls } = options.services.config;
+    const { http, tls, corsOrigins } = options.services.config;
+    this.#securityHeaders = securityHeaders(tls !== undefined);
+    this.#cors = corsOrigins && new Cors(corsOrigins, this.#securityHeaders);
     const { name, reason, open } = transportOf(http);
     this.transport = { name, reason };
     this.#transport = open((res, req) => this.#guard(res, () => this.#accept(res, req)), tls);
@@ -136,7 +142,7 @@ export class Server implements ServerContext, Drainable {
     const path = req.getUrl();
     const headers = new Headers(req);
     if (headers.framingError !== undefined) {
-      rejectFraming(res, headers.framingError, path);
+      rejectFraming(res, headers.framingError, path, this.replyHeaders(headers));
       return;
     }
     const request = new HttpRequest(this, res, headers, path, method === "head");
@@ -149,6 +155,7 @@ export class Server implements ServerContext, Drainable {
   }
 
   #begin(request: HttpRequest, method: string, path: string, query: string): void {
+    if (method === "options" && this.#answerPreflight(request)) return;
     if (path === "/healthz" || path === "/readyz") {
       this.#probe(request, path);
       return;
@@ -156,6 +163,18 @@ export class Server implements ServerContext, Drainable {
     const rejection = this.#originCheck?.rejection(request.headers);
     if (rejection) request.fail(rejection);
     else if (!this.#servePage(request, method, path)) this.#route(request, method, path, query);
+  }
+
+  /** Answers a preflight request without authentication: a browser sends it without the headers of the page. */
+  #answerPreflight(request: HttpRequest): boolean {
+    const reply = this.#cors?.preflight(request.headers);
+    if (!reply || this.#originCheck?.rejection(request.headers)) return false;
+    request.respond(reply);
+    return true;
+  }
+
+  replyHeaders(headers: Headers): readonly string[] {
+    return this.#cors ? this.#cors.replyHeaders(headers) : this.#securityHeaders;
   }
 
   #probe(request: HttpRequest, path: string): void {

@@ -1,5 +1,6 @@
 import type { Services } from "../api/services.js";
 import type { Authenticator } from "../auth/authenticator.js";
+import type { KeyUses } from "../auth/key-uses.js";
 import type { KeyStore } from "../catalog/keys.js";
 import type { Server } from "../http/server.js";
 import { operations } from "../operations/index.js";
@@ -15,6 +16,7 @@ export interface ListenOptions {
   readonly workers: Workers;
   readonly authenticator: Authenticator;
   readonly keys: KeyStore;
+  readonly keyUses: KeyUses;
   readonly shared: SharedState;
 }
 
@@ -24,6 +26,7 @@ export async function listen({
   workers,
   authenticator,
   keys,
+  keyUses,
   shared,
 }: ListenOptions): Promise<{ server: Server; port: number }> {
   const { config, engine, log } = services;
@@ -35,7 +38,7 @@ export async function listen({
     workers.start({
       count: config.httpThreads - 1,
       input: { config, engine: engine.share(), shared: shared.buffer },
-      targets: workerTargets(services, keys),
+      targets: workerTargets(services, keys, keyUses),
       log,
     });
     server.stopListening();
@@ -45,7 +48,7 @@ export async function listen({
 }
 
 /** The objects that worker threads call in the main thread. */
-function workerTargets(services: Services, keys: KeyStore): Targets {
+function workerTargets(services: Services, keys: KeyStore, keyUses: KeyUses): Targets {
   const { catalog, jobs, transactions, idempotency, maintenance, threads } = services;
   const targets = {
     catalog,
@@ -56,6 +59,7 @@ function workerTargets(services: Services, keys: KeyStore): Targets {
     maintenance,
     threads,
     keys,
+    keyUses,
   };
   return { ...targets, operations: mainThreadHandler(services, operations) };
 }

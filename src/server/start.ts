@@ -46,15 +46,16 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
   const { store } = storage;
   try {
     const { services, workers, stop: stopServices } = await startServices(config, storage, log);
-    const keyAuthenticator = await openAuthenticator(config, store.keys, log);
-    const warmUp = config.prewarm.length > 0 ? new WarmUp(keyAuthenticator) : undefined;
+    const opened = await openAuthenticator(config, store.keys, log);
+    const warmUp = config.prewarm.length > 0 ? new WarmUp(opened.authenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
-    const authenticator = warmUp ?? keyAuthenticator;
+    const authenticator = warmUp ?? opened.authenticator;
     const { server, port } = await listen({
       services,
       workers,
       authenticator,
       keys: store.keys,
+      keyUses: opened.keyUses,
       shared,
     });
     const reloadTls = () => reloadCertificate(server, workers, log);
@@ -71,6 +72,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
         }
         await workers.stop();
         await stopServices();
+        await opened.stop();
         await store.close();
       },
     };

@@ -7,7 +7,12 @@ import { hashKey, newKey } from "../auth/key.js";
 /** The least number of queries: V8 compiles the hot code in several steps. */
 const LEAST_QUERIES = 20;
 
-const warmUpIdentity: Identity = { id: "prewarming", name: "prewarming", role: "read" };
+const warmUpIdentity: Identity = {
+  id: "prewarming",
+  name: "prewarming",
+  role: "read",
+  groups: [],
+};
 
 /** A query that is valid for every table. */
 const body = JSON.stringify({

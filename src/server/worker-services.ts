@@ -1,7 +1,7 @@
 import type { Services } from "../api/services.js";
 import type { Catalog, TableId } from "../catalog/catalog.js";
+import { keyCache } from "../catalog/key-records.js";
 import type { KeyStore } from "../catalog/keys.js";
-import { keyCache } from "../catalog/keys.js";
 import { tableCache } from "../catalog/lookup.js";
 import { encodePath } from "../catalog/path.js";
 import type { Config } from "../config/config.js";

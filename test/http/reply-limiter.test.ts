@@ -72,7 +72,9 @@ const endless = (caller: string): QueryAnswer => {
 };
 
 /** The key identifies the caller. */
-const byKey: Authenticator = { identify: (key) => ({ id: key, name: key, role: "admin" }) };
+const byKey: Authenticator = {
+  identify: (key) => ({ id: key, name: key, role: "admin", groups: [] }),
+};
 const small = setupSmallServer({
   authenticator: byKey,
   replyLimiter: new ReplyLimiter(100, 1_000),

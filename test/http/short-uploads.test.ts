@@ -120,7 +120,7 @@ describe("the handler of a short upload over the size limit", () => {
 });
 
 describe("the handler of an upload whose caller is looked up asynchronously", () => {
-  type Caller = { id: string; name: string; role: "write" };
+  type Caller = { id: string; name: string; role: "write"; groups: string[] };
   let resolveCaller: ((caller: Caller) => void) | undefined;
   const authenticator = {
     identify: () =>
@@ -136,7 +136,7 @@ describe("the handler of an upload whose caller is looked up asynchronously", ()
       const request = await begin(small.url, path, length(4));
       await waitFor("the caller is looked up", async () => resolveCaller !== undefined);
       const parts = [
-        () => resolveCaller?.({ id: "1", name: "caller", role: "write" }),
+        () => resolveCaller?.({ id: "1", name: "caller", role: "write", groups: [] }),
         () => request.send("all."),
       ];
       if (name === "known last") parts.reverse();

@@ -12,7 +12,7 @@ import { waitFor } from "../harness/wait-for.js";
 import { plain, setupSmallServer } from "./small-server.js";
 
 const KEY = "the-key";
-const identity: Identity = { id: "1", name: "known", role: "write" };
+const identity: Identity = { id: "1", name: "known", role: "write", groups: [] };
 const known: Authenticator = { identify: (key) => (key === KEY ? identity : undefined) };
 /** Looks keys up asynchronously, like a database. */
 const slowly: Authenticator = {
