@@ -52,7 +52,7 @@ export const TYPESCRIPT_IMPORTS = {
   prewarm: [...CATALOG, "tables"],
   limits: JOBS,
   api: SERVICES,
-  auth: [...FOUNDATION, "catalog", "jobs", "api"],
+  auth: [...FOUNDATION, "config", "catalog", "jobs", "api"],
   operations: [...SERVICES, "api"],
   http: [...FOUNDATION, "config", "engine", "tables", "limits", "auth", "api"],
   threads: [...FOUNDATION, "api"],

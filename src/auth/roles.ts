@@ -1,6 +1,6 @@
 import type { Permission } from "../api/operation.js";
 
-/** The role of a key. Each role includes the roles before it. */
+/** The role of a caller. Each role includes the roles before it. */
 export type Role = Permission;
 
 /** The role of a caller: `none` gives no privilege. */

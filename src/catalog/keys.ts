@@ -1,33 +1,33 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import type { CatalogDatabase, CatalogReads } from "../database/database.js";
+import type { CatalogDatabase } from "../database/database.js";
 import type { ApiKeysRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
-import { CurrentCache } from "../database/sqlite/reader.js";
+import type { CurrentCache } from "../database/sqlite/reader.js";
 import { invalidInput } from "../foundation/errors.js";
+import { type KeyRecord, keyCache, keyRecord, selectByHashes } from "./key-records.js";
+import { type KeyRotation, rotateKey } from "./key-rotation.js";
 
-/** The stored form of an API key: its hash, never the key. */
-export interface KeyRecord {
-  id: string;
-  name: string;
-  role: "none" | "read" | "write" | "admin";
-  /** SHA-256 of the key. */
-  hash: Buffer;
-  createdMillis: number;
-  /** Keys are in no group: the record is the identity of its caller. */
-  groups: readonly string[];
+/** The properties of a new key. */
+export interface NewKey extends Pick<KeyRecord, "name" | "role" | "hash"> {
+  /** How long the key is valid, ms. Undefined: it does not expire. */
+  readonly lifetimeMs?: number | undefined;
 }
 
 export interface KeyStore {
   /** @throws code 13 when a key of that hash exists */
-  create(key: Pick<KeyRecord, "name" | "role" | "hash">): Promise<KeyRecord>;
+  create(key: NewKey): Promise<KeyRecord>;
   /** Oldest first. */
   list(): Promise<KeyRecord[]>;
-  /** Returns false when there is no such key. */
+  /** Replaces the key of an id. Returns undefined if there is no such id. @throws code 13 when a key of that hash exists */
+  rotate(id: string, rotation: KeyRotation): Promise<KeyRecord | undefined>;
+  /** Removes an id with all its keys. Returns false when there is no such id. */
   revoke(id: string): Promise<boolean>;
+  /** Stores that keys of these ids were used. */
+  recordUses(ids: readonly string[]): Promise<void>;
   /**
-   * SQLite: new keys and revocations of every process take effect at once. Postgres: the answer may be up to a second
-   * old, except for keys that this server made.
+   * The key of a hash, also if it has expired. SQLite: new keys, rotations and revocations of every process take effect
+   * at once. Postgres: the answer may be up to a second old, except for keys that this server made.
    */
   findByHash(hash: Buffer): Promise<KeyRecord | undefined>;
   /** Synchronous lookup. Null: no such key. Undefined: only `findByHash` can answer. */
@@ -38,7 +38,7 @@ export interface KeyStore {
 /** Postgres: largest age of a cached answer, ms. */
 const MAX_AGE = 1_000;
 const MAX_CACHED = 10_000;
-/** Hashes in one query. */
+/** Hashes or ids in one statement. */
 const MAX_HASHES = 1_000;
 
 /** A query that waits for the previous one. It collects hashes meanwhile. */
@@ -59,23 +59,31 @@ export class SqlKeyStore implements KeyStore {
     this.#current = keyCache(db);
   }
 
-  async create({ name, role, hash }: Pick<KeyRecord, "name" | "role" | "hash">) {
+  async create({ name, role, hash, lifetimeMs }: NewKey): Promise<KeyRecord> {
+    const now = Date.now();
     const row: ApiKeysRow = {
       id: randomUUID(),
       name,
       role,
       hash: hash.toString("hex"),
-      created_at: Date.now(),
+      created_at: now,
+      issued_at: null,
+      expires_at: lifetimeMs === undefined ? null : now + lifetimeMs,
+      last_used_at: null,
     };
     await this.db.write((t) =>
-      t
-        .insertInto("api_keys")
-        .values(row)
-        .execute()
-        .catch((error) => {
-          throw violation(error) === "unique" ? invalidInput("this API key exists already") : error;
-        }),
+      t.insertInto("api_keys").values(row).execute().catch(refuseDuplicate),
     );
+    return this.#cacheNew(row);
+  }
+
+  async rotate(id: string, rotation: KeyRotation): Promise<KeyRecord | undefined> {
+    const row = await this.db.write((t) => rotateKey(t, id, rotation).catch(refuseDuplicate));
+    this.#cachedKeys.clear();
+    return row && this.#cacheNew(row);
+  }
+
+  #cacheNew(row: ApiKeysRow): KeyRecord {
     const key = keyRecord(row);
     // Also when a running query did not see the key yet.
     addToCache(this.#cachedKeys, row.hash, { key, until: performance.now() + MAX_AGE });
@@ -98,6 +106,19 @@ export class SqlKeyStore implements KeyStore {
     });
     this.#cachedKeys.clear();
     return numDeletedRows > 0n;
+  }
+
+  async recordUses(ids: readonly string[]): Promise<void> {
+    for (let from = 0; from < ids.length; from += MAX_HASHES) {
+      const some = ids.slice(from, from + MAX_HASHES);
+      await this.db.write((t) =>
+        t
+          .updateTable("api_keys")
+          .set({ last_used_at: Date.now() })
+          .where("id", "in", some)
+          .execute(),
+      );
+    }
   }
 
   findByHashSync(hash: Buffer): KeyRecord | null | undefined {
@@ -133,8 +154,7 @@ export class SqlKeyStore implements KeyStore {
 
   async #query(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
     const until = performance.now() + MAX_AGE;
-    const query = this.db.read.selectFrom("api_keys").selectAll().where("hash", "in", hashes);
-    const rows = await available(query.execute());
+    const rows = await available(selectByHashes(this.db, hashes).execute());
     const keys = new Map(rows.map((row) => [row.hash, keyRecord(row)]));
     for (const hex of hashes) {
       const key = keys.get(hex);
@@ -160,24 +180,6 @@ function addToCache<T>(entries: Map<string, T>, hex: string, value: T): void {
   entries.set(hex, value);
 }
 
-/** A cache of keys by the hex text of their hash; SQLite only. */
-export function keyCache(db: CatalogReads): CurrentCache<KeyRecord> | undefined {
-  if (!db.reader) return undefined;
-  const find = db.reader.prepare(byHash(db, ""));
-  return new CurrentCache(db.reader, (hash) => {
-    const row = find(hash);
-    return row && keyRecord(row);
-  });
+function refuseDuplicate(error: unknown): never {
+  throw violation(error) === "unique" ? invalidInput("this API key exists already") : error;
 }
-
-const byHash = ({ read }: CatalogReads, hex: string) =>
-  read.selectFrom("api_keys").selectAll().where("hash", "=", hex);
-
-const keyRecord = (row: ApiKeysRow): KeyRecord => ({
-  id: row.id,
-  name: row.name,
-  role: row.role,
-  hash: Buffer.from(row.hash, "hex"),
-  createdMillis: row.created_at,
-  groups: [],
-});

@@ -9,9 +9,11 @@ const help = `joust serves Lance tables over HTTP.
   joust serve [ROOT] [options]          serves the tables in ROOT (default: ./joust-data)
   joust demo [--once | --stay]          starts a server with sample text and runs queries; on a terminal
                                         or with --stay it serves until Ctrl-C
-  joust key create --name NAME [--role none|read|write|admin] [ROOT] [options]
+  joust key create --name NAME [--role none|read|write|admin] [--expires TIME] [ROOT] [options]
                                         creates an API key and prints it once
   joust key list [ROOT] [options]       lists the keys without their secrets
+  joust key rotate ID [--overlap TIME] [--expires TIME] [ROOT] [options]
+                                        replaces a key; the former one is valid for the overlap [1d]
   joust key revoke ID [ROOT] [options]  revokes a key
   joust grant PRIVILEGES --on OBJECT --to SUBJECT [ROOT] [options]
   joust revoke PRIVILEGES --on OBJECT --from SUBJECT [ROOT] [options]

@@ -9,6 +9,23 @@ export interface MaintenanceSettings {
   readonly keepVersionsMs: number;
 }
 
+/** An identity provider whose tokens the server accepts. */
+export interface OidcSettings {
+  /** Exactly as in the claim `iss`. */
+  readonly issuer: string;
+  /** A token must be for one of them (claim `aud`). */
+  readonly audiences: readonly string[];
+  /** The address of the key set. Without it the server finds it by discovery. */
+  readonly jwksUrl?: string;
+  readonly groupsClaim: string;
+  /** Without it the name is the claim `email` or the subject. */
+  readonly nameClaim?: string;
+  /** Roles of groups. A user without such a group has the role `none`. */
+  readonly roles: readonly (readonly [group: string, role: "read" | "write" | "admin"])[];
+  /** How far the clocks of the provider and of this server may differ. */
+  readonly clockSkewMs: number;
+}
+
 /** The configuration of a server. Paths are absolute, sizes are in bytes, times in ms. */
 export interface Config {
   /** Absolute path of a directory, or a URI without a slash at the end. */
@@ -21,6 +38,10 @@ export interface Config {
   readonly auth: "keys" | "none";
   /** Valid host names of a server without keys, beside `host` and loopback names. */
   readonly allowedHosts: readonly string[];
+  /** Tokens of this identity provider are accepted beside keys. */
+  readonly oidc?: OidcSettings;
+  /** The origins whose pages may call the server from a browser (CORS); `*` is every origin. Without it: none. */
+  readonly corsOrigins?: readonly string[];
   /** An admin key that is not in the catalog. */
   readonly apiKey?: string;
   /** The file for the first admin key of a new catalog. */

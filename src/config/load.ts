@@ -5,8 +5,10 @@ import { isLoopback } from "../foundation/loopback.js";
 import { apiKeyOf } from "./api-key.js";
 import { auditLogOf } from "./audit-log.js";
 import type { Config } from "./config.js";
+import { oidcOf } from "./oidc.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
+import { corsOriginsOf } from "./origins.js";
 import { otlpSettings } from "./otlp.js";
 import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
 
@@ -33,6 +35,7 @@ export function loadConfig(
     ? resolve(cwd, pathOf(values.root))
     : values.root.replace(/\/+$/, "");
   const catalog = catalogOf(values.catalog, root, cwd);
+  const apiKey = apiKeyOf(values["api-key"], values["api-key-file"], cwd);
   return {
     root,
     host: values.host,
@@ -62,9 +65,11 @@ export function loadConfig(
     httpThreads: values["http-threads"],
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
     ...present("limitsFile", values.limits && resolve(cwd, values.limits)),
-    ...present("apiKey", apiKeyOf(values["api-key"], values["api-key-file"], cwd)),
     ...present("auditLog", auditLogOf(values, cwd)),
     ...present("otlp", otlpSettings(env)),
+    ...present("apiKey", apiKey),
+    ...present("oidc", oidcOf(values, values.auth, apiKey)),
+    ...present("corsOrigins", corsOriginsOf(values["cors-origins"].flat(), values.auth)),
     ...present("indexCacheBytes", values["index-cache"]),
     ...present("metadataCacheBytes", values["metadata-cache"]),
     ...present("rowCacheBytes", values["row-cache"]),

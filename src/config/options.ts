@@ -1,4 +1,5 @@
 import { logLevels } from "../telemetry/logger.js";
+import { groupRoles, providerUrl } from "./oidc.js";
 import {
   choice,
   duration,
@@ -12,6 +13,7 @@ import {
   table,
   text,
 } from "./option.js";
+import { origins } from "./origins.js";
 
 const option = <const O extends Option<unknown>>(declaration: O): O => declaration;
 
@@ -48,6 +50,40 @@ export const serverOptions = {
     type: choice(["keys", "none"]),
     fallback: "keys",
     help: "authentication: API keys, or none (only on loopback addresses)",
+  }),
+  "oidc-issuer": option({
+    type: providerUrl,
+    help: "OpenID Connect issuer whose tokens (JWT) are accepted beside API keys",
+  }),
+  "oidc-audience": option({
+    type: text("NAME"),
+    repeatable: true,
+    help: "audience that a token must be for; needed with --oidc-issuer",
+  }),
+  "oidc-jwks": option({
+    type: providerUrl,
+    help: "key set of the issuer; default: found through its /.well-known/openid-configuration",
+  }),
+  "oidc-groups-claim": option({
+    type: text("CLAIM"),
+    help: "claim with the groups of a user, also a path such as realm_access.roles; default: groups",
+  }),
+  "oidc-name-claim": option({
+    type: text("CLAIM"),
+    help: "claim with the name of a user for logs and messages; default: email, else sub",
+  }),
+  "oidc-roles": option({
+    type: groupRoles,
+    help: "roles of groups, such as analysts=read,ops=admin; a user without such a group has the role none",
+  }),
+  "oidc-clock-skew": option({
+    type: duration,
+    help: "how far the clocks of the issuer and of this server may differ; default: 30s",
+  }),
+  "cors-origins": option({
+    type: origins,
+    repeatable: true,
+    help: "origins whose web pages may call this server, such as https://app.example, or * for all; default: none",
   }),
   "allowed-host": option({
     type: hostName,

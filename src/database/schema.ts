@@ -131,6 +131,20 @@ export interface ApiKeysRow {
   /** SHA-256 of the key, hexadecimal. */
   hash: string;
   created_at: number;
+  /** When the current key was made. Null before the first rotation. */
+  issued_at: number | null;
+  /** Null: the key does not expire. */
+  expires_at: number | null;
+  /** To about a minute. */
+  last_used_at: number | null;
+}
+
+/** Keys that a rotation replaced. They are valid until they expire. */
+export interface FormerApiKeysRow {
+  /** SHA-256 of the former key, hexadecimal. */
+  hash: string;
+  key_id: string;
+  expires_at: number;
 }
 
 /** The cluster members. */
@@ -227,6 +241,7 @@ export interface CatalogSchema {
   upload_parts: UploadPartsRow;
   requests: RequestsRow;
   api_keys: ApiKeysRow;
+  former_api_keys: FormerApiKeysRow;
   servers: ServersRow;
   /** Removal acknowledgements. */
   departures: DeparturesRow;

@@ -15,8 +15,14 @@ const corkBuffer = 16 * 1024;
  * Replies 400 to a request with ambiguous framing and closes the connection. Blanks pad the reply beyond
  * the cork buffer, so that no later byte of the connection is parsed as a request.
  */
-export function rejectFraming(res: TransportResponse, reason: string, path: string): void {
+export function rejectFraming(
+  res: TransportResponse,
+  reason: string,
+  path: string,
+  standardHeaders: readonly string[],
+): void {
   const failure = problem(invalidInput(reason), path);
-  writeHead({ res, requestId: randomUUID() }, failure.status, "application/json", undefined);
+  const writer = { res, requestId: randomUUID(), standardHeaders };
+  writeHead(writer, failure.status, "application/json", undefined);
   res.end(JSON.stringify(failure).padEnd(corkBuffer + 1), true);
 }

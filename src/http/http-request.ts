@@ -29,6 +29,8 @@ export interface ServerContext {
   readonly inFlight: InFlightSet<HttpRequest>;
   /** While true, replies announce that the connection closes. */
   readonly draining: boolean;
+  /** The headers of the reply that do not depend on it, names and values in turn. */
+  replyHeaders(headers: Headers): readonly string[];
   /** Called once for each request. */
   requestFinished(request: HttpRequest, status: number): void;
   requestFailed(request: HttpRequest, error: JoustError): void;
@@ -331,6 +333,10 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     this.res.close();
     // Before `continueAsync` the socket has no callback for the close.
     if (!this.#isAsync) this.#abort();
+  }
+
+  get standardHeaders(): readonly string[] {
+    return this.server.replyHeaders(this.headers);
   }
 
   get bodyEnded(): boolean {

@@ -8,6 +8,8 @@ export interface OriginCheckSettings {
   readonly host: string;
   /** Other host names of the server. */
   readonly allowedHosts: readonly string[];
+  /** Origins whose pages may call the server (CORS). */
+  readonly corsOrigins?: readonly string[];
 }
 
 /**
@@ -17,14 +19,19 @@ export interface OriginCheckSettings {
  * web site. A page of that site can make the browser send requests to the server, and can point its
  * host name to the server (DNS rebinding). The browser sets `Origin` to the page's origin and `Host` to
  * the host name of the request. A page cannot change either.
+ *
+ * A page of a CORS origin passes the check of `Origin`, because the operator names that origin. The check of `Host`
+ * stays: it refuses every name that an attacker points to the server.
  */
 export class OriginCheck {
   /** Valid host names of the server, beside loopback names. */
   readonly #hosts: ReadonlySet<string>;
   /** The host names that `--allowed-host` lists. Their pages may send requests too. */
   readonly #allowed: ReadonlySet<string>;
+  readonly #corsOrigins: ReadonlySet<string>;
 
-  private constructor({ host, allowedHosts }: OriginCheckSettings) {
+  private constructor({ host, allowedHosts, corsOrigins }: OriginCheckSettings) {
+    this.#corsOrigins = new Set(corsOrigins);
     this.#allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
     this.#hosts = new Set([...this.#allowed, host.toLowerCase()]);
   }
@@ -47,7 +54,7 @@ export class OriginCheck {
     if (!headers.has("origin") || this.#isAllowedOrigin(origin, host)) return undefined;
     return forbidden(
       `pages of ${quoted(origin)} may not send requests to this server: ` +
-        "start it with --allowed-host and that host, or use keys (--auth keys)",
+        "start it with --allowed-host and that host or with --cors-origins and that origin, or use keys (--auth keys)",
     );
   }
 
@@ -56,8 +63,9 @@ export class OriginCheck {
     return name !== undefined && (isLoopback(name) || this.#hosts.has(name));
   }
 
-  /** True for a page of this server and for a page of an allowed host. */
+  /** True for a page of this server, of an allowed host and of a CORS origin. */
   #isAllowedOrigin(origin: string, host: string): boolean {
+    if (this.#corsOrigins.has(origin)) return true;
     const [, scheme, authority = ""] = /^(https?):\/\/([^/]+)$/.exec(origin.toLowerCase()) ?? [];
     if (scheme === undefined) return false;
     if (scheme === "http" && withPort(authority) === withPort(host.toLowerCase())) return true;

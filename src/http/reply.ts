@@ -20,6 +20,8 @@ export type EncodedReply = Exclude<Reply, { kind: "json" }>;
 export interface ResponseWriter {
   readonly res: TransportResponse;
   readonly requestId: string;
+  /** The headers that do not depend on the reply, names and values in turn. */
+  readonly standardHeaders: readonly string[];
   readonly isHead: boolean;
   readonly aborted: boolean;
   /** Runs `work`, whose writes leave in one packet where possible. Does nothing after an abort. */
@@ -178,15 +180,18 @@ const announceClose = (writer: ResponseWriter): void => {
 
 /** Writes the status line, the headers of every reply, and `headers`. */
 export function writeHead(
-  writer: Pick<ResponseWriter, "res" | "requestId">,
+  writer: Pick<ResponseWriter, "res" | "requestId" | "standardHeaders">,
   status: number,
   contentType: string | undefined,
   headers: Readonly<Record<string, string>> | undefined,
 ): void {
-  const { res } = writer;
+  const { res, standardHeaders } = writer;
   if (status !== 200) res.writeStatus(statusLines[status] ?? `${status} Unknown`);
   res.writeHeader("phalanx-version", protocolVersion);
   res.writeHeader("x-request-id", writer.requestId);
+  for (let at = 0; at < standardHeaders.length; at += 2) {
+    res.writeHeader(standardHeaders[at] as string, standardHeaders[at + 1] as string);
+  }
   if (contentType !== undefined) res.writeHeader("content-type", contentType);
   for (const name in headers) res.writeHeader(name, headers[name] as string);
 }

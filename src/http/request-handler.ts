@@ -27,10 +27,10 @@ import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import {
   admitRequest,
-  admitUnauthenticated,
   checkUnauthenticated,
   jobOf,
   meteredBody,
+  refusalOf,
 } from "./request-limits.js";
 import type { Route } from "./route.js";
 import type { RouteMatch } from "./router.js";
@@ -117,16 +117,14 @@ export class RequestHandler {
 
   readonly #onBodyWithKey = (body: Uint8Array): void => {
     this.#body = body;
-    const identity = this.dependencies.authenticator.identify(apiKeyIn(body));
-    if (identity instanceof Promise) {
-      identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
-    } else {
-      // Not the `fail` of the buffer, which replies 401: an authenticated caller gets the actual error.
-      try {
-        this.#authenticated(identity);
-      } catch (error) {
-        this.#fail(error);
-      }
+    // Not the `fail` of the buffer, which replies 401: the caller gets the actual error.
+    try {
+      const identity = this.dependencies.authenticator.identify(apiKeyIn(body));
+      if (identity instanceof Promise) {
+        identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
+      } else this.#authenticated(identity);
+    } catch (error) {
+      this.#fail(error);
     }
   };
 
@@ -134,7 +132,6 @@ export class RequestHandler {
   #authenticated(resolved: Identity | undefined): void {
     const { request, dependencies, route } = this;
     const { limiter } = dependencies;
-    if (limiter && !resolved) admitUnauthenticated(limiter, request);
     const identity = requireIdentity(resolved);
     this.#identity = request.identity = identity;
     if (limiter) {
@@ -368,8 +365,12 @@ export class RequestHandler {
 
   readonly #fail = (error: unknown): void => {
     this.#releaseBody();
-    const ended = this.#call && this.#isRead ? this.#deadline?.endedBy(error) : undefined;
-    this.#sendFailure(ended ?? error);
+    const { limiter } = this.dependencies;
+    if (limiter && !this.#identity) this.#sendFailure(refusalOf(limiter, this.request, error));
+    else {
+      const ended = this.#call && this.#isRead ? this.#deadline?.endedBy(error) : undefined;
+      this.#sendFailure(ended ?? error);
+    }
   };
 
   #sendFailure(error: unknown): void {

@@ -2,6 +2,7 @@ import type { Operation, Reply } from "../api/operation.js";
 import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.js";
 import { parseQuery } from "../api/validation/params.js";
 import type { Identity } from "../auth/authenticator.js";
+import { ErrorCode, hasCode } from "../foundation/errors.js";
 import type { Limiter } from "../limits/limiter.js";
 import type { RequestAdmission } from "../limits/request-admission.js";
 import type { BodyConsumer } from "./body-consumers.js";
@@ -43,10 +44,21 @@ export async function checkPartStorage(
 }
 
 /** Counts an unauthenticated request. A client beyond its budget may not send a long body. @throws LimitExceeded */
-export function admitUnauthenticated(limiter: Limiter, request: HttpRequest): void {
+function admitUnauthenticated(limiter: Limiter, request: HttpRequest): void {
   closeOnRefusal(request, () =>
     limiter.admitUnauthenticated(request.remoteAddress, request.headers.get("x-forwarded-for")),
   );
+}
+
+/** The error for a caller without a valid credential: counts the request, and is 429 beyond the budget. */
+export function refusalOf(limiter: Limiter, request: HttpRequest, error: unknown): unknown {
+  if (!hasCode(error, ErrorCode.Unauthenticated)) return error;
+  try {
+    admitUnauthenticated(limiter, request);
+    return error;
+  } catch (refusal) {
+    return refusal;
+  }
 }
 
 /** As `admitUnauthenticated`, without counting the request: the body may still authenticate it. */

@@ -3,6 +3,7 @@ import { type Authenticator, requireIdentity } from "../auth/authenticator.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { InFlightSet } from "../foundation/in-flight-set.js";
 import type { LimitRules } from "../limits/limit-rules.js";
+import { Cors } from "./cors.js";
 import { type Drainable, drain } from "./drain.js";
 import { rejectFraming } from "./framing-error.js";
 import { Headers } from "./headers.js";
@@ -12,10 +13,11 @@ import { problemStatus } from "./problem.js";
 import type { ReplyLimiter } from "./reply-limiter.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import { RequestHandler } from "./request-handler.js";
-import { admitUnauthenticated } from "./request-limits.js";
+import { refusalOf } from "./request-limits.js";
 import { RequestObserver } from "./request-record.js";
 import { type Route, routes } from "./route.js";
 import { type RouteMatch, Router } from "./router.js";
+import { securityHeaders } from "./security-headers.js";
 import { transportOf } from "./transport/open.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.js";
 
@@ -52,6 +54,8 @@ export class Server implements ServerContext, Drainable {
   /** Whether a request that ends leaves anything: a line of the log or of the audit log, or a span. */
   readonly #reportsRequests: boolean;
   readonly #originCheck: OriginCheck | undefined;
+  readonly #securityHeaders: readonly string[];
+  readonly #cors: Cors | undefined;
 
   constructor(private readonly options: ServerOptions) {
     this.#router = new Router(routes(options.operations, options.translations));
@@ -60,7 +64,9 @@ export class Server implements ServerContext, Drainable {
     this.#logsRequests = options.services.log.isLevelEnabled("debug");
     this.#observer = RequestObserver.of(options.services);
     this.#reportsRequests = this.#logsRequests || this.#observer !== undefined;
-    const { http, tls } = options.services.config;
+    const { http, tls, corsOrigins } = options.services.config;
+    this.#securityHeaders = securityHeaders(tls !== undefined);
+    this.#cors = corsOrigins && new Cors(corsOrigins, this.#securityHeaders);
     const { name, reason, open } = transportOf(http);
     this.transport = { name, reason };
     this.#transport = open((res, req) => this.#guard(res, () => this.#accept(res, req)), tls);
@@ -151,7 +157,7 @@ export class Server implements ServerContext, Drainable {
     const path = req.getUrl();
     const headers = new Headers(req);
     if (headers.framingError !== undefined) {
-      rejectFraming(res, headers.framingError, path);
+      rejectFraming(res, headers.framingError, path, this.replyHeaders(headers));
       return;
     }
     const request = new HttpRequest(this, res, headers, path, method === "head");
@@ -164,6 +170,7 @@ export class Server implements ServerContext, Drainable {
   }
 
   #begin(request: HttpRequest, method: string, path: string, query: string): void {
+    if (method === "options" && this.#answerPreflight(request)) return;
     if (path === "/healthz" || path === "/readyz") {
       this.#probe(request, path);
       return;
@@ -171,6 +178,18 @@ export class Server implements ServerContext, Drainable {
     const rejection = this.#originCheck?.rejection(request.headers);
     if (rejection) request.fail(rejection);
     else if (!this.#servePage(request, method, path)) this.#route(request, method, path, query);
+  }
+
+  /** Answers a preflight request without authentication: a browser sends it without the headers of the page. */
+  #answerPreflight(request: HttpRequest): boolean {
+    const reply = this.#cors?.preflight(request.headers);
+    if (!reply || this.#originCheck?.rejection(request.headers)) return false;
+    request.respond(reply);
+    return true;
+  }
+
+  replyHeaders(headers: Headers): readonly string[] {
+    return this.#cors ? this.#cors.replyHeaders(headers) : this.#securityHeaders;
   }
 
   #probe(request: HttpRequest, path: string): void {
@@ -229,11 +248,13 @@ export class Server implements ServerContext, Drainable {
     path: string,
   ): Promise<void> {
     const { limiter } = this.options;
-    const identity = await this.#authenticator.identify(request.headers.key);
-    if (limiter && !identity) admitUnauthenticated(limiter, request);
-    const caller = requireIdentity(identity);
-    request.identity = caller;
-    limiter?.admit({ caller, namespace: undefined, work: [] });
+    try {
+      const caller = requireIdentity(await this.#authenticator.identify(request.headers.key));
+      request.identity = caller;
+      limiter?.admit({ caller, namespace: undefined, work: [] });
+    } catch (error) {
+      throw limiter ? refusalOf(limiter, request, error) : error;
+    }
     request.markAuthenticated();
     if (!match) {
       const similar = this.#router.similar(path);

@@ -1,5 +1,6 @@
 import type { Services } from "../api/services.js";
 import type { Authenticator } from "../auth/authenticator.js";
+import type { KeyUses } from "../auth/key-uses.js";
 import type { KeyStore } from "../catalog/keys.js";
 import type { Server } from "../http/server.js";
 import { operations } from "../operations/index.js";
@@ -17,6 +18,7 @@ export interface ListenOptions {
   readonly workers: Workers;
   readonly authenticator: Authenticator;
   readonly keys: KeyStore;
+  readonly keyUses: KeyUses;
   readonly shared: SharedState;
   readonly limits: ServerLimits | undefined;
   /** Takes the lines of the audit log of all threads. */
@@ -29,6 +31,7 @@ export async function listen({
   workers,
   authenticator,
   keys,
+  keyUses,
   shared,
   limits,
   auditLines,
@@ -50,7 +53,7 @@ export async function listen({
         ...(limits && { limits: { rules: limits.rules, buffers: limits.memory.buffers } }),
       },
       targets: {
-        ...workerTargets(services, keys),
+        ...workerTargets(services, keys, keyUses),
         limitOwner: owner,
         ...(auditLines && { auditLines }),
       },
@@ -63,7 +66,7 @@ export async function listen({
 }
 
 /** The objects that worker threads call in the main thread. */
-function workerTargets(services: Services, keys: KeyStore): Targets {
+function workerTargets(services: Services, keys: KeyStore, keyUses: KeyUses): Targets {
   const { catalog, grants, jobs, transactions, idempotency, maintenance, threads } = services;
   const targets = {
     catalog,
@@ -75,6 +78,7 @@ function workerTargets(services: Services, keys: KeyStore): Targets {
     maintenance,
     threads,
     keys,
+    keyUses,
   };
   return { ...targets, operations: mainThreadHandler(services, operations) };
 }

@@ -63,15 +63,16 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       workers,
       stop: stopServices,
     } = await startServices(config, storage, log, audit?.log, limits?.memory);
-    const keyAuthenticator = await openAuthenticator(config, store.keys, log);
-    const warmUp = config.prewarm.length > 0 ? new WarmUp(keyAuthenticator) : undefined;
+    const opened = await openAuthenticator(config, store.keys, log);
+    const warmUp = config.prewarm.length > 0 ? new WarmUp(opened.authenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
-    const authenticator = warmUp ?? keyAuthenticator;
+    const authenticator = warmUp ?? opened.authenticator;
     const { server, port } = await listen({
       services,
       workers,
       authenticator,
       keys: store.keys,
+      keyUses: opened.keyUses,
       shared,
       limits,
       auditLines: audit?.lines,
@@ -101,6 +102,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
         await workers.stop();
         await stopMetrics();
         await stopServices();
+        await opened.stop();
         await Promise.all([stopTracing(), audit?.close()]);
         await store.close();
       },

@@ -1,7 +1,7 @@
 /** The program of a worker thread that serves requests. `Workers` (workers.ts) starts it. */
 import "../threads/young-generation.js";
 import { parentPort, workerData } from "node:worker_threads";
-import { allowAll, KeyAuthenticator } from "../auth/authenticator.js";
+import { ReportedKeyUses } from "../auth/key-uses.js";
 import type { Config } from "../config/config.js";
 import { Engine } from "../engine/index.js";
 import type { Server } from "../http/server.js";
@@ -20,6 +20,7 @@ import { SharedState } from "../threads/shared-state.js";
 import { type Port, ThreadRpc } from "../threads/thread-rpc.js";
 import { createHttpServer } from "./http-server.js";
 import { remoteAuditLines, workerAuditLog } from "./open-audit.js";
+import { createAuthenticator, loadOidc } from "./open-authenticator.js";
 import { traceEngine } from "./trace-engine.js";
 import { workerServices } from "./worker-services.js";
 
@@ -50,6 +51,8 @@ const { config } = input;
 const log = createLogger(config.logLevel, { thread: input.name });
 process.on("unhandledRejection", (err) => log.error({ err }, "unhandled promise rejection"));
 
+// Before the channel to the main thread opens: a message must not arrive before the server exists.
+const oidc = await loadOidc(config);
 const shared = new SharedState(input.shared);
 const engine = Engine.attach(input.engine);
 await startTracing(config.otlp, log, input.name);
@@ -67,10 +70,11 @@ const mainThread = new ThreadRpc(parentPort as Port, targets);
 const buffer = config.auditLog && new AuditBuffer(remoteAuditLines(mainThread));
 const audit = buffer && workerAuditLog(buffer);
 const { services, keys } = workerServices({ config, engine, log, shared, mainThread, audit });
+const keyUses = new ReportedKeyUses((id) => mainThread.notify("keyUses", "add", [id]));
 targets.server = createHttpServer({
   services,
   operations: forwardToMainThread(operations, mainThread),
-  authenticator: config.auth === "none" ? allowAll : new KeyAuthenticator(keys, config.apiKey),
+  authenticator: createAuthenticator({ config, keys, keyUses, oidc, log }),
   shared,
   limiter: workerLimiter(),
 });

@@ -22,6 +22,103 @@ describe("API keys", () => {
       expect(await keys.findByHash(hash)).toBeUndefined();
     });
 
+    it("expire, and keep that time in listings", async () => {
+      const { keys } = await newCatalog().open();
+      const hash = newHash();
+      const key = await keys.create({ name: "ci", role: "none", hash, lifetimeMs: 60_000 });
+      expect((key.expiresMillis ?? 0) - key.createdMillis).toBe(60_000);
+      expect(await keys.findByHash(hash)).toEqual(key);
+      expect(await keys.list()).toEqual([key]);
+    });
+
+    it("keep their id in a rotation, and the former key is valid for the overlap", async () => {
+      const { keys } = await newCatalog().open();
+      const [first, second, third] = [newHash(), newHash(), newHash()];
+      const key = await keys.create({ name: "ci", role: "write", hash: first });
+      const renewed = await keys.rotate(key.id, { hash: second, overlapMs: 60_000 });
+      expect(renewed).toMatchObject({ id: key.id, name: "ci", role: "write", hash: second });
+      expect(renewed?.expiresMillis).toBeUndefined();
+      const former = await keys.findByHash(first);
+      expect(former).toMatchObject({ id: key.id, name: "ci", role: "write", hash: first });
+      expect(former?.expiresMillis).toBe((renewed?.issuedMillis ?? 0) + 60_000);
+      expect(await keys.findByHash(second)).toEqual(renewed);
+      expect(await keys.list()).toEqual([renewed]);
+
+      // A second rotation shortens the overlap of every former key.
+      const last = await keys.rotate(key.id, { hash: third, overlapMs: 1_000 });
+      const ends = await Promise.all([first, second].map((hash) => keys.findByHash(hash)));
+      for (const one of ends) expect(one?.expiresMillis).toBe((last?.issuedMillis ?? 0) + 1_000);
+    });
+
+    it("are invalid at once after a rotation without an overlap", async () => {
+      const { keys } = await newCatalog().open();
+      const [first, second] = [newHash(), newHash()];
+      const { id } = await keys.create({ name: "leaked", role: "read", hash: first });
+      await keys.rotate(id, { hash: second, overlapMs: 0 });
+      expect(await keys.findByHash(first)).toBeUndefined();
+      expect(await keys.findByHash(second)).toMatchObject({ id });
+    });
+
+    it("have the lifetime of the former key after a rotation, unless another one is given", async () => {
+      const { keys } = await newCatalog().open();
+      const day = 24 * 3_600_000;
+      const { id } = await keys.create({
+        name: "a",
+        role: "read",
+        hash: newHash(),
+        lifetimeMs: 90 * day,
+      });
+      const lifetime = async (lifetimeMs?: number) => {
+        const key = await keys.rotate(id, { hash: newHash(), overlapMs: 0, lifetimeMs });
+        return (key?.expiresMillis ?? 0) - (key?.issuedMillis ?? 0);
+      };
+      expect(await lifetime()).toBe(90 * day);
+      expect(await lifetime(7 * day)).toBe(7 * day);
+      expect(await lifetime()).toBe(7 * day);
+    });
+
+    it("never stay valid longer because of a rotation", async () => {
+      const { keys } = await newCatalog().open();
+      const [first, second] = [newHash(), newHash()];
+      const key = await keys.create({ name: "a", role: "read", hash: first, lifetimeMs: 60_000 });
+      await keys.rotate(key.id, { hash: second, overlapMs: 3_600_000 });
+      expect((await keys.findByHash(first))?.expiresMillis).toBe(key.expiresMillis);
+    });
+
+    it("cannot be rotated if they do not exist or if the new key exists", async () => {
+      const { keys } = await newCatalog().open();
+      const hash = newHash();
+      const { id } = await keys.create({ name: "a", role: "read", hash });
+      expect(await keys.rotate("missing", { hash: newHash(), overlapMs: 0 })).toBeUndefined();
+      const other = newHash();
+      await keys.create({ name: "b", role: "read", hash: other });
+      await expect(keys.rotate(id, { hash: other, overlapMs: 0 })).rejects.toMatchObject({
+        code: 13,
+      });
+      expect(await keys.findByHash(hash)).toMatchObject({ id });
+    });
+
+    it("lose all their former keys when they are revoked", async () => {
+      const { keys } = await newCatalog().open();
+      const [first, second] = [newHash(), newHash()];
+      const { id } = await keys.create({ name: "a", role: "read", hash: first });
+      await keys.rotate(id, { hash: second, overlapMs: 60_000 });
+      expect(await keys.revoke(id)).toBe(true);
+      expect(await keys.findByHash(first)).toBeUndefined();
+      expect(await keys.findByHash(second)).toBeUndefined();
+    });
+
+    it("record their last use", async () => {
+      const { keys } = await newCatalog().open();
+      const used = await keys.create({ name: "used", role: "read", hash: newHash() });
+      await keys.create({ name: "unused", role: "read", hash: newHash() });
+      await keys.recordUses([used.id, "missing"]);
+      const [first, second] = await keys.list();
+      expect(first?.lastUsedMillis).toBeGreaterThanOrEqual(used.createdMillis);
+      expect(second?.lastUsedMillis).toBeUndefined();
+      await keys.recordUses([]);
+    });
+
     it("are unique", async () => {
       const { keys } = await newCatalog().open();
       const hash = newHash();

@@ -40,7 +40,7 @@ describe("joust", () => {
     ],
     [["serve", "--port", "x"], 'joust: --port must be an integer from 0 to 65535, got "x"\n'],
     [["demo", "--twice"], 'joust: joust demo takes --once or --stay, got "--twice"\n'],
-    [["key"], "joust: joust key takes create, list or revoke\n"],
+    [["key"], "joust: joust key takes create, list, rotate or revoke\n"],
     [
       ["key", "create"],
       "joust: joust key create needs --name, which identifies the key in the list\n",
@@ -50,6 +50,19 @@ describe("joust", () => {
       'joust: --role must be one of none, read, write, admin, got "god"\n',
     ],
     [["key", "revoke"], "joust: joust key revoke needs the ID of a key: joust key list shows it\n"],
+    [["key", "rotate"], "joust: joust key rotate needs the ID of a key: joust key list shows it\n"],
+    [
+      ["key", "create", "--name", "a", "--expires", "soon"],
+      'joust: --expires must be a time such as 500ms, 30s or 7d, got "soon"\n',
+    ],
+    [
+      ["key", "create", "--name", "a", "--expires", "0"],
+      "joust: --expires must be a time above 0, such as 90d\n",
+    ],
+    [
+      ["key", "rotate", "id", "--overlap", "40000d"],
+      'joust: --overlap must be at most 36500d, got "40000d"\n',
+    ],
   ])("%j exits with 2 and prints one sentence", async (args, err) => {
     expect(await runCli(args)).toEqual({ code: 2, out: "", err });
   });
@@ -78,9 +91,30 @@ describe("joust key", () => {
     await runCli(["key", "create", "--role=admin", "--name=boss", "--root", "data"], { cwd });
     const { out } = await runCli(["key", "list", "data"], { cwd });
     expect(out).toMatch(
-      new RegExp(`^${id}  read   \\S+Z  reader one\\n\\S+  admin  \\S+Z  boss\\n$`),
+      new RegExp(
+        `^${id}  read   \\S+Z  expires never +used never +reader one\\n\\S+  admin  \\S+Z  expires never +used never +boss\\n$`,
+      ),
     );
     expect(out).not.toContain(key);
+
+    const rotated = await runCli(
+      ["key", "rotate", id, "--overlap", "2h", "--expires=90d", "data"],
+      { cwd },
+    );
+    const [, second = "", same, expires = "", former = ""] =
+      /^read key \(shown once\): (\S+)\nid: (\S+)\nexpires: (\S+)\nformer keys: valid until (\S+) at most\n$/.exec(
+        rotated.out,
+      ) ?? [];
+    expect([second === key, same]).toEqual([false, id]);
+    expect(Date.parse(expires) - Date.parse(former)).toBe((90 * 24 - 2) * 3_600_000);
+    expect((await runCli(["key", "list", "data"], { cwd })).out).toContain(`expires ${expires}`);
+    const leaked = await runCli(["key", "rotate", id, "--overlap=0", "data"], { cwd });
+    expect(leaked.out).toMatch(/\nformer keys: invalid\n$/);
+    expect(await runCli(["key", "rotate", "missing", "data"], { cwd })).toEqual({
+      code: 1,
+      out: "",
+      err: "joust: there is no key with the id missing\n",
+    });
 
     expect(await runCli(["key", "revoke", id, "data"], { cwd })).toMatchObject({
       code: 0,

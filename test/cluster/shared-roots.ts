@@ -9,6 +9,8 @@ import { removeDir, tempDir } from "../harness/temp.js";
 export interface SharedRoot {
   /** Starts a further server on the root with additional arguments; all servers have the same key. */
   serve(...args: string[]): Promise<Server>;
+  /** The arguments and the environment of a command for the root. */
+  command(): { args: readonly string[]; env: Record<string, string> };
   /** The entries of a local root; undefined for a bucket. */
   listing(): string[] | undefined;
 }
@@ -34,6 +36,7 @@ export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
         started.push(server);
         return server;
       },
+      command: () => ({ args: [directory], env: {} }),
       listing: () => readdirSync(directory),
     });
   });
@@ -57,6 +60,7 @@ export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
         started.push(server);
         return server;
       },
+      command: () => ({ args: [bucket, "--catalog", catalog], env: { ...s3?.env } }),
       listing: () => undefined,
     });
   });

@@ -70,6 +70,47 @@ describe("a request", () => {
     expect((await send("/v1/read", headers)).status).toBe(401);
   });
 
+  it("gets 401 with the time if the key has expired", async () => {
+    const key = newKey();
+    const made = { name: "short", role: "read", hash: hashKey(key), lifetimeMs: -1 } as const;
+    await keys.create(made);
+    for (const reply of [
+      await send("/v1/read", bearer(key)),
+      await send("/v1/read", {}, { identity: { api_key: key } }),
+      await send("/v1/nothing", bearer(key)),
+    ]) {
+      expect(reply.status).toBe(401);
+      expect(reply.json).toMatchObject({
+        code: 16,
+        detail: expect.stringMatching(/^the API key expired at \d{4}-\S+Z: ask the administrator/),
+      });
+    }
+  });
+
+  it("may use the former key of a rotation for the overlap, with the same identity", async () => {
+    const { key, id } = await stored("write");
+    const next = newKey();
+    await keys.rotate(id, { hash: hashKey(next), overlapMs: 60_000 });
+    expect((await send("/v1/write", bearer(key))).status).toBe(200);
+    expect((await send("/v1/write", bearer(next))).status).toBe(200);
+    const last = newKey();
+    await keys.rotate(id, { hash: hashKey(last), overlapMs: 0 });
+    const statuses = [key, next, last].map(
+      async (one) => (await send("/v1/write", bearer(one))).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
+    expect(await keys.revoke(id)).toBe(true);
+    expect((await send("/v1/write", bearer(last))).status).toBe(401);
+  });
+
+  it("may do nothing with a key of the role none", async () => {
+    const key = newKey();
+    await keys.create({ name: "bare", role: "none", hash: hashKey(key) });
+    const reply = await send("/v1/read", bearer(key));
+    expect(reply.status).toBe(403);
+    expect(reply.json.detail).toBe("the key `bare` has the role none; Read needs read");
+  });
+
   it("gets 401 with a revoked key", async () => {
     const { key, id } = await stored("admin");
     expect((await send("/v1/admin", bearer(key))).status).toBe(200);

@@ -120,7 +120,7 @@ describe("the handler of a short upload over the size limit", () => {
 });
 
 describe("the handler of an upload whose caller is looked up asynchronously", () => {
-  type Caller = { id: string; name: string; role: "write"; groups: [] };
+  type Caller = { id: string; name: string; role: "write"; groups: string[] };
   let resolveCaller: ((caller: Caller) => void) | undefined;
   const authenticator = {
     identify: () =>

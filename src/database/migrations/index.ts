@@ -12,6 +12,7 @@ import { cleanUpTables } from "./0008-clean-ups.js";
 import { referenceLocks } from "./0009-reference-locks.js";
 import { settingTables } from "./0010-settings.js";
 import { commitPauses } from "./0011-commit-pauses.js";
+import { keyLifetimes } from "./0012-key-lifetimes.js";
 import { grantTables } from "./0013-grants.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
@@ -27,6 +28,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0009-reference-locks": referenceLocks(kind),
   "0010-settings": settingTables(kind),
   "0011-commit-pauses": commitPauses(kind),
+  "0012-key-lifetimes": keyLifetimes(kind),
   "0013-grants": grantTables(kind),
 });
 

@@ -10,7 +10,12 @@ describe("/docs", () => {
     const page = await anonymous().get("/docs");
     expect(page.status).toBe(200);
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
+    const policy = page.headers.get("content-security-policy") ?? "";
+    expect(policy.split("; ")).toEqual(
+      expect.arrayContaining(["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"]),
+    );
+    expect(policy).not.toMatch(/unsafe-eval|script-src[^;]*unsafe/);
+    expect(page.headers.get("x-frame-options")).toBe("DENY");
     const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link);
     const files = parts.filter((link) => link !== "data:,");
     expect(files).toHaveLength(4);

@@ -9,6 +9,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from "n
 import { Server as NetServer, type Socket } from "node:net";
 import { ErrorCode, JoustError } from "../../../foundation/errors.js";
 import { problem } from "../../problem.js";
+import { securityHeaders } from "../../security-headers.js";
 import { addressError } from "../address.js";
 import { readCertificate } from "../tls.js";
 import type { RequestHandler, TlsFiles, Transport } from "../transport.js";
@@ -55,7 +56,7 @@ export class NodeTransport implements Transport {
     this.#server.on("clientError", (error, socket: Socket) => {
       // The client would take an error sent before a pending reply for that reply.
       if (this.#sockets.get(socket)?.some((reply) => !reply.writableEnded)) socket.destroy();
-      else rejectMalformed(error, socket);
+      else rejectMalformed(error, socket, tls !== undefined);
     });
   }
 
@@ -105,7 +106,7 @@ function sharesPorts(): boolean {
 }
 
 /** Replies to a request that Node's parser rejects: a malformed, oversized or incomplete head, or two lengths. */
-function rejectMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+function rejectMalformed(error: NodeJS.ErrnoException, socket: Socket, tls: boolean): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
@@ -113,8 +114,13 @@ function rejectMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   const [status, reason] = parserErrors[error.code ?? ""] ?? malformed(error);
   const failure = new JoustError(ErrorCode.InvalidInput, reason, Number(status.slice(0, 3)));
   const body = JSON.stringify(problem(failure, ""));
-  const head = ["content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
-  socket.end([`HTTP/1.1 ${status}`, "connection: close", ...head, "", body].join("\r\n"));
+  const headers = [
+    ...securityHeaders(tls),
+    ...["content-type", "application/json"],
+    ...["content-length", String(Buffer.byteLength(body))],
+  ];
+  const lines = headers.flatMap((name, at) => (at % 2 ? [] : [`${name}: ${headers[at + 1]}`]));
+  socket.end([`HTTP/1.1 ${status}`, "connection: close", ...lines, "", body].join("\r\n"));
 }
 
 /** `reason`: the message of Node's parser, for example `Invalid character in Content-Length`. */

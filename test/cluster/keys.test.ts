@@ -1,0 +1,72 @@
+import { beforeAll, expect, it } from "vitest";
+import { runCli } from "../harness/cli.js";
+import type { Client } from "../harness/client.js";
+import type { Server } from "../harness/server.js";
+import { waitFor } from "../harness/wait-for.js";
+import { describeOnSharedRoots } from "./shared-roots.js";
+
+const key = /shown once\): (\S+)\nid: (\S+)\n/;
+
+describeOnSharedRoots((root) => {
+  let servers: [Server, Server];
+  beforeAll(async () => {
+    servers = [await root.serve(), await root.serve("--http-threads", "2")];
+  }, 60_000);
+
+  const joustKey = async (...args: string[]) => {
+    const command = root.command();
+    const { code, out, err } = await runCli(["key", ...args, ...command.args], {
+      env: command.env,
+    });
+    expect([code, err]).toEqual([0, ""]);
+    return out;
+  };
+  const statuses = (secret: string) => {
+    const ask = async ({ client }: { client: Client }) =>
+      (await client.withKey(secret).get("/v1/table")).status;
+    // Several connections: each thread of a server answers some of them.
+    return Promise.all(servers.flatMap((server) => Array.from({ length: 6 }, () => ask(server))));
+  };
+  // A second after a change every server knows it, on SQLite at once. The rest is for a slow machine.
+  const soon = { timeoutMs: 5_000, intervalMs: 20 };
+  const everywhere = (secret: string, status: number) =>
+    waitFor(
+      `every server answers ${status}`,
+      async () => (await statuses(secret)).every((one) => one === status),
+      soon,
+    );
+
+  it("a key that is made, rotated or revoked is so on every server", async () => {
+    const [, first = "", id = ""] = key.exec(await joustKey("create", "--name", "ci")) ?? [];
+    await everywhere(first, 200);
+    const [, second = ""] = key.exec(await joustKey("rotate", id, "--overlap", "1h")) ?? [];
+    await everywhere(second, 200);
+    await everywhere(first, 200);
+    const [, third = ""] = key.exec(await joustKey("rotate", id, "--overlap", "0")) ?? [];
+    await everywhere(first, 401);
+    await everywhere(second, 401);
+    await everywhere(third, 200);
+    await joustKey("revoke", id);
+    await everywhere(third, 401);
+  });
+
+  it("an expired key is refused by every server", async () => {
+    const made = await joustKey("create", "--name", "short", "--expires", "1ms");
+    const [, secret = ""] = key.exec(made) ?? [];
+    await everywhere(secret, 401);
+    const { json } = await servers[0].client.withKey(secret).get("/v1/table");
+    expect(json.detail).toMatch(/^the API key expired at /);
+  });
+
+  it("the last use of a key is listed after the servers stop", async () => {
+    const made = await joustKey("create", "--name", "used");
+    const [, secret = "", id] = key.exec(made) ?? [];
+    await joustKey("create", "--name", "unused");
+    await everywhere(secret, 200);
+    await Promise.all(servers.map((server) => server.stop()));
+    const lines = (await joustKey("list")).split("\n");
+    const used = lines.find((line) => line.startsWith(id as string));
+    expect(used).toMatch(/ used \d{4}-\S+Z {2}used$/);
+    expect(lines.find((line) => line.endsWith(" unused"))).toMatch(/ used never +unused$/);
+  });
+});
