@@ -44,7 +44,7 @@ export async function checkPartStorage(
 }
 
 /** Counts an unauthenticated request. A client beyond its budget may not send a long body. @throws LimitExceeded */
-function admitUnauthenticated(limiter: Limiter, request: HttpRequest): void {
+export function admitUnauthenticated(limiter: Limiter, request: HttpRequest): void {
   closeOnRefusal(request, () =>
     limiter.admitUnauthenticated(request.remoteAddress, request.headers.get("x-forwarded-for")),
   );

@@ -13,7 +13,7 @@ import { problemStatus } from "./problem.js";
 import type { ReplyLimiter } from "./reply-limiter.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import { RequestHandler } from "./request-handler.js";
-import { refusalOf } from "./request-limits.js";
+import { admitUnauthenticated, refusalOf } from "./request-limits.js";
 import { RequestObserver } from "./request-record.js";
 import { type Route, routes } from "./route.js";
 import { type RouteMatch, Router } from "./router.js";
