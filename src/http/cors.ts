@@ -4,7 +4,7 @@ import type { Headers } from "./headers.js";
 /** Headers of replies that pages may read. */
 const exposed = [
   ...["accept-ranges", "content-range", "idempotent-replayed", "phalanx-version", "retry-after"],
-  ...["x-lancedb-version", "x-request-id", "x-transaction-id"],
+  ...["x-joust-cursor", "x-lancedb-version", "x-request-id", "x-transaction-id"],
 ];
 
 /**

@@ -103,14 +103,6 @@ describe("a request", () => {
     expect((await send("/v1/write", bearer(last))).status).toBe(401);
   });
 
-  it("may do nothing with a key of the role none", async () => {
-    const key = newKey();
-    await keys.create({ name: "bare", role: "none", hash: hashKey(key) });
-    const reply = await send("/v1/read", bearer(key));
-    expect(reply.status).toBe(403);
-    expect(reply.json.detail).toBe("the key `bare` has the role none; Read needs read");
-  });
-
   it("gets 401 with a revoked key", async () => {
     const { key, id } = await stored("admin");
     expect((await send("/v1/admin", bearer(key))).status).toBe(200);

@@ -68,7 +68,7 @@ function measureAudit({ lines, lost, writeErrors }: AuditCounters, registers: Re
   ).inc(writeErrors);
 }
 
-function countRefusals(limits: NonNullable<Services["limits"]>, registers: Registry[]): void {
+function countRefusals(limits: NonNullable<Measured["limits"]>, registers: Registry[]): void {
   const counter = new Counter({
     name: "joust_limit_refused_total",
     help: "Requests that a limit of --limits refused, by what the limit applies to and by its name",
