@@ -380,6 +380,8 @@ export interface ChangeOptions {
   minTimestampMillis?: number
   /** Do not read up to an older version, if this one exists. */
   minVersion?: number
+  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
+  timeoutMs?: number
   /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
   number?: number
 }
@@ -459,6 +461,8 @@ export interface CountOptions {
   version?: number
   minTimestampMillis?: number
   minVersion?: number
+  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
+  timeoutMs?: number
 }
 
 export interface DeleteResult {
@@ -736,6 +740,8 @@ export interface QueryOptions {
   minVersion?: number
   /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
   number?: number
+  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
+  timeoutMs?: number
 }
 
 /** The state of a table to read. */
@@ -833,6 +839,8 @@ export interface SqlOptions {
   minVersion?: number
   /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
   number?: number
+  /** Time that the request has left, ms; the engine stops its work then. No limit of its own when absent. */
+  timeoutMs?: number
 }
 
 /** The resolution of a name in a statement: a table, or with `information` one of `information_schema`. */

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// Requests that exceeded their time limit, since the start.
 static ENDED: AtomicU64 = AtomicU64::new(0);
@@ -21,8 +21,16 @@ pub struct Deadline {
     /// `None`: no limit.
     left: Option<Duration>,
     limit: Duration,
-    /// The server option that sets it.
-    option: &'static str,
+    setter: Setter,
+}
+
+/// What sets a limit.
+#[derive(Debug, Clone, Copy)]
+enum Setter {
+    /// A server option.
+    Option(&'static str),
+    /// The request itself.
+    Request,
 }
 
 impl Deadline {
@@ -30,11 +38,25 @@ impl Deadline {
         Self {
             left: limit,
             limit: limit.unwrap_or_default(),
-            option,
+            setter: Setter::Option(option),
         }
     }
 
-    /// Runs work within the remaining time. Drops work that takes longer: code 13.
+    /// The deadline of a request that has its own time limit: the earlier one.
+    pub fn or_earlier(self, request: Option<Duration>) -> Self {
+        match (self.left, request) {
+            (_, None) => self,
+            (Some(left), Some(request)) if left <= request => self,
+            (_, Some(request)) => Self {
+                left: Some(request),
+                limit: request,
+                setter: Setter::Request,
+            },
+        }
+    }
+
+    /// Runs work within the remaining time. Drops work that takes longer: code 13, or code 17 if the request sets the
+    /// limit.
     pub async fn spend<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let Some(left) = self.left else {
             return work.await;
@@ -44,12 +66,24 @@ impl Deadline {
         self.left = Some(left.saturating_sub(began.elapsed()));
         outcome.unwrap_or_else(|_| {
             ENDED.fetch_add(1, Ordering::Relaxed);
-            Err(Error::invalid(format!(
-                "the server ended the request after {:?} of work: it asks for too much at once; ask \
-                 for less, or have the server's --{} raised",
-                self.limit, self.option
-            )))
+            Err(self.exceeded())
         })
+    }
+
+    fn exceeded(&self) -> Error {
+        let limit = self.limit;
+        match self.setter {
+            Setter::Option(option) => Error::invalid(format!(
+                "the server ended the request after {limit:?} of work: it asks for too much at once; ask \
+                 for less, or have the server's --{option} raised"
+            )),
+            Setter::Request => Error::new(
+                Code::ServiceUnavailable,
+                format!(
+                    "the request took longer than its {limit:?}: ask for less, or allow more time"
+                ),
+            ),
+        }
     }
 }
 
@@ -77,6 +111,21 @@ mod tests {
         let again = deadline.spend(pending::<Result<()>>()).await;
         assert!(again.is_err());
         assert!(ended() >= 2);
+    }
+
+    #[tokio::test]
+    async fn the_earlier_limit_counts() {
+        let of_server = Deadline::new(Some(SHORT), "query-timeout");
+        let of_request = |limit| Deadline::new(limit, "query-timeout").or_earlier(Some(SHORT));
+        for (mut deadline, code) in [
+            (of_server.or_earlier(None), Code::InvalidInput),
+            (of_server.or_earlier(Some(2 * SHORT)), Code::InvalidInput),
+            (of_request(Some(2 * SHORT)), Code::ServiceUnavailable),
+            (of_request(None), Code::ServiceUnavailable),
+        ] {
+            let error = deadline.spend(pending::<Result<()>>()).await.unwrap_err();
+            assert_eq!(error.code(), code, "{error}");
+        }
     }
 
     #[tokio::test]

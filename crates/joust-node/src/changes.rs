@@ -1,7 +1,5 @@
 //! The change feed of a table.
 
-use std::time::Duration;
-
 use joust_core::ipc::Format;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
@@ -10,7 +8,7 @@ use napi_derive::napi;
 use crate::promise::promise;
 use crate::query::QueryAnswer;
 use crate::running::guard;
-use crate::table::{Table, time, version_number};
+use crate::table::{Table, millis, time, version_number};
 
 /// Which changes of a table to read.
 #[napi(object)]
@@ -30,6 +28,8 @@ pub struct ChangeOptions {
     pub min_timestamp_millis: Option<f64>,
     /// Do not read up to an older version, if this one exists.
     pub min_version: Option<f64>,
+    /// Time that the request has left, ms; the engine stops its work then. No limit of its own when absent.
+    pub timeout_ms: Option<f64>,
     /// A number that is unique among the running queries of this process; `cancelQuery` takes it.
     pub number: Option<f64>,
 }
@@ -40,13 +40,14 @@ impl From<ChangeOptions> for joust_core::query::ChangeOptions {
             from: version_number(options.from_version),
             to: options.to_version.map(version_number),
             columns: options.columns,
-            wait: Duration::from_millis(options.wait_millis as u64),
+            wait: millis(options.wait_millis),
             format: match options.format.as_str() {
                 "file" => Format::File,
                 _ => Format::Stream,
             },
             not_before: options.min_timestamp_millis.map(time),
             min_version: options.min_version.map(version_number),
+            timeout: options.timeout_ms.map(millis),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::bytes::Bytes;
 use crate::error::js_error;
 use crate::promise::promise;
 use crate::running::guard;
-use crate::table::{Table, time, version_number};
+use crate::table::{Table, millis, time, version_number};
 use crate::task::Task;
 
 /// The parameters of a query besides its body.
@@ -31,6 +31,8 @@ pub struct QueryOptions {
     pub min_version: Option<f64>,
     /// A number that is unique among the running queries of this process; `cancelQuery` takes it.
     pub number: Option<f64>,
+    /// Time that the request has left, ms; the engine stops its work then. No limit of its own when absent.
+    pub timeout_ms: Option<f64>,
 }
 
 impl From<QueryOptions> for joust_core::query::QueryOptions {
@@ -43,6 +45,7 @@ impl From<QueryOptions> for joust_core::query::QueryOptions {
             },
             not_before: options.min_timestamp_millis.map(time),
             min_version: options.min_version.map(version_number),
+            timeout: options.timeout_ms.map(millis),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::promise::promise;
 use crate::query::QueryAnswer;
 use crate::running::guard;
-use crate::table::{time, version_number};
+use crate::table::{millis, time, version_number};
 
 /// A table in a statement.
 #[napi(object)]
@@ -111,6 +111,8 @@ pub struct SqlOptions {
     pub min_version: Option<f64>,
     /// A number that is unique among the running queries of this process; `cancelQuery` takes it.
     pub number: Option<f64>,
+    /// Time that the request has left, ms; the engine stops its work then. No limit of its own when absent.
+    pub timeout_ms: Option<f64>,
 }
 
 fn output(format: &str) -> Output {
@@ -253,10 +255,11 @@ impl Engine {
         let engine = self.inner.clone();
         let body = body.to_vec();
         let number = options.number;
+        let timeout = options.timeout_ms.map(millis);
         let work = Box::pin(async move {
             let output = output(&options.format);
             let (sources, listing) = options.into_core()?;
-            let mut answer = engine.sql(&body, sources, listing, output).await?;
+            let mut answer = engine.sql(&body, sources, listing, output, timeout).await?;
             let first = answer.first().await?;
             Ok((first, answer))
         });

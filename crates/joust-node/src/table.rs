@@ -37,6 +37,8 @@ pub struct CountOptions {
     pub version: Option<f64>,
     pub min_timestamp_millis: Option<f64>,
     pub min_version: Option<f64>,
+    /// Time that the request has left, ms; the engine stops its work then. No limit of its own when absent.
+    pub timeout_ms: Option<f64>,
 }
 
 impl CountOptions {
@@ -219,13 +221,19 @@ impl Table {
             return Ok(Either::A(count as f64));
         }
         let table = self.inner.clone();
+        let timeout = options.timeout_ms.map(millis);
         let CountOptions { predicate, .. } = options;
         let read = ReadOptions {
             version: options.version,
             min_timestamp_millis: options.min_timestamp_millis,
             min_version: options.min_version,
         };
-        let work = async move { table.count_rows(predicate.as_deref(), read.into()).await };
+        let work = async move {
+            let predicate = predicate.as_deref();
+            table
+                .count_rows_within(predicate, read.into(), timeout)
+                .await
+        };
         promise(env, work, |count| count as f64).map(Either::B)
     }
 

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
+import { timeoutOf } from "../../api/time-left.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { cancelQuery } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
@@ -49,6 +50,7 @@ export const readTableChanges = operation({
   params: nothing,
   body: { kind: "json", schema: request },
   access: accessTo("table", "select"),
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const { payload } = call;
@@ -60,6 +62,7 @@ export const readTableChanges = operation({
         waitMillis: payload.wait_ms ?? 0,
         format,
         number,
+        ...timeoutOf(call),
         ...(payload.to_version !== undefined && { toVersion: checkVersion(payload.to_version) }),
         ...(payload.columns !== undefined && { columns: payload.columns }),
       } as const;

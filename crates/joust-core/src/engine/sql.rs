@@ -1,6 +1,7 @@
 //! SQL statements over several tables.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Engine;
 use crate::Result;
@@ -24,16 +25,18 @@ pub enum SqlSource {
 
 impl Engine {
     /// Runs a query. `body` is the JSON `{query, parameters, limit}`; `sources` resolve the tables of
-    /// [`sql::read_statement`], in that order; `listing` is the content of `information_schema`.
+    /// [`sql::read_statement`], in that order; `listing` is the content of `information_schema`; `timeout` is the time
+    /// that the request has left.
     pub async fn sql(
         &self,
         body: &[u8],
         sources: Vec<SqlSource>,
         listing: Listing,
         output: Output,
+        timeout: Option<Duration>,
     ) -> Result<Answer> {
         let sources = self.sql_sources(sources, listing)?;
-        sql::run(body, sources, output, self.sql_resources()).await
+        sql::run(body, sources, output, self.sql_resources(timeout)).await
     }
 
     /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `table`: the table that
@@ -53,7 +56,7 @@ impl Engine {
                 options,
             )
         });
-        sql::written_rows(body, sources, table, self.sql_resources()).await
+        sql::written_rows(body, sources, table, self.sql_resources(None)).await
     }
 
     /// The result of a statement that the server ran.
@@ -61,10 +64,10 @@ impl Engine {
         sql::result(columns, output, self.memory()).await
     }
 
-    fn sql_resources(&self) -> Resources {
+    fn sql_resources(&self, timeout: Option<Duration>) -> Resources {
         Resources {
             memory: self.memory().clone(),
-            deadline: self.tables.query_deadline(),
+            deadline: self.tables.query_deadline(timeout),
             disk: self.tables.view_disk(),
         }
     }

@@ -60,6 +60,8 @@ pub struct ChangeOptions {
     pub not_before: Option<SystemTime>,
     /// Do not read up to an older version, if this one exists.
     pub min_version: Option<u64>,
+    /// Time that the request has left; no limit of its own when absent.
+    pub timeout: Option<Duration>,
 }
 
 impl Table {
@@ -70,7 +72,7 @@ impl Table {
     /// Code 11 if a version is cleaned up, 19 if the versions include a change that rows have no record of.
     pub async fn changes(&self, options: ChangeOptions) -> Result<Answer> {
         let end = self.end_of_changes(&options).await?;
-        let mut deadline = self.tables().query_deadline();
+        let mut deadline = self.tables().query_deadline(options.timeout);
         let mut answer = deadline.spend(self.changes_to(end, options)).await?;
         answer.set_deadline(deadline);
         Ok(answer)
@@ -336,7 +338,10 @@ fn check_recorded(version: u64, transaction: Option<&Transaction>) -> Result<()>
     if is_recorded {
         return Ok(());
     }
-    let name = operation.map_or_else(|| "unknown".to_string(), |operation| operation.name().to_string());
+    let name = operation.map_or_else(
+        || "unknown".to_string(),
+        |operation| operation.name().to_string(),
+    );
     Err(Error::new(
         Code::InvalidTableState,
         format!(

@@ -11,7 +11,7 @@ impl Table {
     /// The plan that [`Table::query`] would run; verbose also shows the columns of each step. `body`: `{query,
     /// verbose}`.
     pub async fn explain_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
-        let mut deadline = self.tables().query_deadline();
+        let mut deadline = self.tables().query_deadline(options.timeout);
         deadline.spend(self.explained(body, options)).await
     }
 
@@ -28,7 +28,7 @@ impl Table {
 
     /// Runs a query and reports what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
-        let mut deadline = self.tables().query_deadline();
+        let mut deadline = self.tables().query_deadline(options.timeout);
         deadline.spend(self.analyzed(body, options)).await
     }
 

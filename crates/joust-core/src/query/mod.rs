@@ -28,7 +28,7 @@ mod vector_search;
 mod vectors;
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use lance::Dataset;
 
@@ -55,6 +55,8 @@ pub struct QueryOptions {
     pub not_before: Option<SystemTime>,
     /// Do not answer from an older version, if this one exists.
     pub min_version: Option<u64>,
+    /// Time that the request has left; no limit of its own when absent.
+    pub timeout: Option<Duration>,
 }
 
 /// Whether a body is a valid query, independent of the table.
@@ -66,7 +68,7 @@ impl Table {
     /// Runs a query. `body` is the JSON of the namespace interface or of the LanceDB SDKs; where they differ, the form
     /// of a value identifies the interface.
     pub async fn query(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        let mut deadline = self.tables().query_deadline();
+        let mut deadline = self.tables().query_deadline(options.timeout);
         let mut answer = deadline.spend(self.answer(body, options)).await?;
         answer.set_deadline(deadline);
         Ok(answer)

@@ -1,6 +1,7 @@
 //! Count rows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -26,7 +27,17 @@ impl Table {
 
     /// Live rows, or those for which a SQL predicate is true. Without a predicate, the manifest has the number.
     pub async fn count_rows(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
-        let mut deadline = self.tables().query_deadline();
+        self.count_rows_within(predicate, options, None).await
+    }
+
+    /// As [`count_rows`](Self::count_rows), for a request that has only this time left.
+    pub async fn count_rows_within(
+        &self,
+        predicate: Option<&str>,
+        options: ReadOptions,
+        timeout: Option<Duration>,
+    ) -> Result<u64> {
+        let mut deadline = self.tables().query_deadline(timeout);
         let counted = deadline.spend(self.counted(predicate, options));
         self.while_there(counted).await
     }

@@ -177,9 +177,9 @@ impl Tables {
         &self.shared.lease
     }
 
-    /// The deadline of a query.
-    pub(crate) fn query_deadline(&self) -> Deadline {
-        Deadline::new(self.shared.limits.query_timeout, "query-timeout")
+    /// The deadline of a query. `request`: the time that its request has left.
+    pub(crate) fn query_deadline(&self, request: Option<Duration>) -> Deadline {
+        Deadline::new(self.shared.limits.query_timeout, "query-timeout").or_earlier(request)
     }
 
     /// The deadline of a view refresh.

@@ -104,6 +104,7 @@ async fn ids(table: &Table, filter: &str) -> Result<Vec<i64>> {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     };
     let mut answer = table.query(body.to_string().as_bytes(), options).await?;
     let mut bytes = answer.first().await?;

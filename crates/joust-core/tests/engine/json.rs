@@ -63,6 +63,7 @@ async fn query(table: &Table, body: Value) -> Result<Vec<u8>> {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     };
     let body = serde_json::to_vec(&body).unwrap();
     table.query(&body, options).await?.first().await

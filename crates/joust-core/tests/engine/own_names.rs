@@ -56,6 +56,7 @@ async fn rows(table: &Table, query: &Value) -> RecordBatch {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     };
     let body = serde_json::to_vec(query).unwrap();
     let bytes = table

@@ -41,6 +41,7 @@ async fn query(table: &Table, body: &str) -> Result<Vec<u8>> {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     };
     table.query(body.as_bytes(), options).await?.first().await
 }

@@ -82,6 +82,7 @@ async fn found(table: &Table, query: &Value) -> Result<Vec<i64>, String> {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     };
     let said = |error: joust_core::Error| format!("{error:?}");
     let body = serde_json::to_vec(query).unwrap();

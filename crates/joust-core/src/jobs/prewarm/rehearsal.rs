@@ -37,6 +37,7 @@ impl Table {
                 format: Format::File,
                 not_before: None,
                 min_version: None,
+                timeout: None,
             };
             let body = body.to_string();
             let query = self.query(body.as_bytes(), options).boxed();

@@ -63,6 +63,7 @@ async fn answer(table: &Table, query: &Value) -> Vec<u8> {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     };
     let body = query.to_string();
     let mut answer = table.query(body.as_bytes(), options).await.unwrap();

@@ -32,7 +32,7 @@ impl Table {
             tables.push((source.name.clone(), source.open(self.tables()).await?));
         }
         let plan = planned(fields(view.sql.clone(), tables, view.schema.clone()));
-        let fields = self.tables().query_deadline().spend(plan).await?;
+        let fields = self.tables().query_deadline(None).spend(plan).await?;
         let metadata = definition(view).metadata()?;
         let schema = Arc::new(fields.with_metadata(metadata));
         let rows = Box::pin(RecordBatchStreamAdapter::new(schema, stream::empty()));

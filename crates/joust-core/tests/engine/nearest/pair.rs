@@ -135,6 +135,7 @@ pub fn options() -> QueryOptions {
         format: Format::File,
         not_before: None,
         min_version: None,
+        timeout: None,
     }
 }
 
