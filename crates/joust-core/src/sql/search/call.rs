@@ -91,12 +91,12 @@ impl<'a> Reader<'a> {
         let token = self.next();
         match token {
             Some(Token::SingleQuotedString(text)) => Ok(Value::String(text.clone())),
-            Some(Token::Number(digits, _)) => self.number(digits.clone()),
+            Some(Token::Number(digits, _)) => self.number(digits),
             Some(sign @ (Token::Minus | Token::Plus)) => match self.next() {
                 Some(Token::Number(digits, _)) if *sign == Token::Minus => {
-                    self.number(format!("-{digits}"))
+                    self.number(&format!("-{digits}"))
                 }
-                Some(Token::Number(digits, _)) => self.number(digits.clone()),
+                Some(Token::Number(digits, _)) => self.number(digits),
                 other => Err(self.not_constant(other)),
             },
             Some(Token::Placeholder(name)) => self.parameter(name),
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&self, digits: String) -> Result<Value> {
+    fn number(&self, digits: &str) -> Result<Value> {
         let number = match (digits.parse::<i64>(), digits.parse::<u64>()) {
             (Ok(number), _) => Some(Number::from(number)),
             (_, Ok(number)) => Some(Number::from(number)),
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         };
         number
             .map(Value::Number)
-            .ok_or_else(|| self.error(&format!("`{}` is not a number", short(&digits))))
+            .ok_or_else(|| self.error(&format!("`{}` is not a number", short(digits))))
     }
 
     fn parameter(&mut self, name: &str) -> Result<Value> {

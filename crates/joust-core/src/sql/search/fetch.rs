@@ -43,7 +43,7 @@ impl Fetch {
     pub fn new(
         table: Table,
         dataset: Arc<Dataset>,
-        schema: SchemaRef,
+        schema: &SchemaRef,
         is_result: impl Fn(&str) -> bool,
     ) -> Self {
         let mut fetch = Self {

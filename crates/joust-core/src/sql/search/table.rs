@@ -144,7 +144,7 @@ impl ExecutionPlan for SearchExec {
         let fetch = Arc::new(Fetch::new(
             search.table.clone(),
             search.dataset.clone(),
-            self.schema.clone(),
+            &self.schema,
             RowSearch::is_result(&search.rows),
         ));
         let most = rows_in(&search.dataset, BATCH_BYTES).min(BATCH_ROWS);
