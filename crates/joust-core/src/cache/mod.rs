@@ -22,7 +22,7 @@
 //! | segments with their visible rows | | 14 % of text | segment, its fragments with their deletions | a deletion in its fragments, or another set of fragments |
 //! | tails: rows in no segment | `text/tail.rs` | 14 % of text | field id, JSON keys, analysis, fragments with their deletions | as above |
 //! | views of a column | `text/view.rs` | 7 % of text | version, column, index | any commit |
-//! | rows that a filter admits to a text search | `text/view.rs` | 7 % of text | the view, filter | any commit |
+//! | rows that a filter admits to a text search | `text/search.rs`, `joust-text/src/view.rs` | 7 % of text | the view, filter | any commit |
 //! | *rows* | `cache/caches.rs` | 1/8 of `rest`, `--row-cache` | | |
 //! | column store | [`column_store`] | 50 % of rows | table, field id, data type; in it the files of a fragment | other files of a fragment: its values were replaced |
 //! | row cache | [`row_cache`] | 22 % of rows | version, columns | any commit |
