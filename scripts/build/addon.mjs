@@ -15,7 +15,7 @@ import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
 import { CompileProgress, progressEnvironment, progressFlags } from "./progress.mjs";
 import { fetchAddon } from "./published-addon.mjs";
-import { cargoBuild } from "./target.mjs";
+import { cargoBuild, cargoEnvironment } from "./target.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
 const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
@@ -74,7 +74,7 @@ export async function buildAddon({ profile = "release" } = {}) {
   const progress = new CompileProgress({ weights, names: crateNames(featureFlags(), weights) });
   const command = [...cargoBuild(target), "--profile", profile, "--workspace", ...flags];
   const code = await cargo([...command, ...progressFlags], {
-    env: progressEnvironment,
+    env: { ...progressEnvironment, ...cargoEnvironment(target) },
     stdio: ["ignore", "ignore", "pipe"],
     onOutput: (chunk) => progress.write(chunk),
   });

@@ -28,6 +28,18 @@ export function parseTarget(name) {
 }
 
 /**
+ * The environment of cargo for a target. For musl Rust links libc statically by default, and then it cannot make a
+ * library that Node loads.
+ *
+ * @param {ReturnType<typeof parseTarget>} target
+ */
+export function cargoEnvironment(target) {
+  if (!target?.triple.endsWith("-musl")) return {};
+  const name = target.triple.toUpperCase().replaceAll("-", "_");
+  return { [`CARGO_TARGET_${name}_RUSTFLAGS`]: "-C target-feature=-crt-static" };
+}
+
+/**
  * The arguments of cargo for a target. For Linux it uses the C compiler and linker of zig: install `cargo-zigbuild`
  * and `ziglang` from PyPI.
  *

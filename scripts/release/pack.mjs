@@ -34,7 +34,9 @@ export function contentFaults(manifest, files) {
   const needed = isPlatform ? ["LICENSE", "THIRD-PARTY-LICENSES", manifest.main] : MAIN_FILES;
   const missing = needed.filter((file) => !files.includes(file));
   const faults = missing.map((file) => `${manifest.name} lacks ${file}`);
-  if (isPlatform && !files.some((file) => /^uws\/.*\.node$/.test(file))) {
+  // No build of uWebSockets.js exists for musl.
+  const needsUws = isPlatform && !manifest.name.endsWith("-musl");
+  if (needsUws && !files.some((file) => /^uws\/.*\.node$/.test(file))) {
     faults.push(`${manifest.name} lacks the builds of uWebSockets.js`);
   }
   return faults;

@@ -27,7 +27,8 @@ try {
 
 /** The main package and the platform package of this host. */
 function packagesFor(from) {
-  const abi = process.platform === "linux" ? "-gnu" : "";
+  const isGlibc = process.report.getReport().header.glibcVersionRuntime !== undefined;
+  const abi = process.platform === "linux" ? (isGlibc ? "-gnu" : "-musl") : "";
   const suffix = `-${process.platform}-${process.arch}${abi}-`;
   const files = readdirSync(from).filter((name) => name.endsWith(".tgz"));
   const chosen = files.filter((name) => name.includes(suffix) || !/-(x64|arm64)-/.test(name));

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { chosenFeatures, featureFlags } from "../../scripts/build/features.mjs";
-import { cargoBuild, parseTarget } from "../../scripts/build/target.mjs";
+import { cargoBuild, cargoEnvironment, parseTarget } from "../../scripts/build/target.mjs";
 
 it("all cloud stores are compiled in unless JOUST_FEATURES selects some", () => {
   expect(featureFlags(chosenFeatures(""))).toEqual([]);
@@ -19,6 +19,14 @@ it("an unknown store is rejected with a list of the known ones", () => {
       `JOUST_FEATURES is "${value}": set it to local (only local disks) or to a list of aws, azure, gcp`,
     );
   }
+});
+
+it("a target with musl links libc dynamically, because Node loads the addon", () => {
+  expect(cargoEnvironment(parseTarget("x86_64-unknown-linux-musl"))).toEqual({
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS: "-C target-feature=-crt-static",
+  });
+  expect(cargoEnvironment(parseTarget("x86_64-unknown-linux-gnu.2.28"))).toEqual({});
+  expect(cargoEnvironment(undefined)).toEqual({});
 });
 
 it("JOUST_TARGET selects the target and its glibc version", () => {

@@ -97,6 +97,8 @@ describe("the check of packed packages", () => {
       "joust-linux-x64-gnu lacks joust.node",
       "joust-linux-x64-gnu lacks the builds of uWebSockets.js",
     ]);
+    const musl = { ...manifest, name: "joust-linux-x64-musl" };
+    expect(contentFaults(musl, files.slice(0, 3))).toEqual([]);
   });
 
   it("names fields of package.json that npm would reject", () => {
