@@ -86,7 +86,7 @@ describe("a request with x-request-timeout-ms", () => {
     expect(timeLeft).toBeUndefined();
   });
 
-  it("is told that the outcome of a write is unknown, and the write continues", async () => {
+  it("gets the answer that the outcome of a write is unknown, and the write continues", async () => {
     const answer = await send("/v1/thing/a/write", "50");
     expectFailure(answer, 504, 17, /it still runs and may take effect, so its outcome is unknown/);
     expect([cancelled, ended]).toEqual([0, 0]);
@@ -94,7 +94,7 @@ describe("a request with x-request-timeout-ms", () => {
     await waitFor("the write has ended", () => ended === 1);
   });
 
-  it("with rows is told the same, except from a LanceDB SDK, which would send the rows again", async () => {
+  it("with rows gets the same answer, except from a LanceDB SDK, which would send the rows again", async () => {
     const rows = new Uint8Array(1_000);
     const answer = await send("/v1/thing/a/insert", "50", rows);
     expectFailure(answer, 504, 17, /its outcome is unknown/);
