@@ -29,10 +29,18 @@ export const updateTableSchemaMetadata = operation({
   },
 });
 
+/** Keys of the metadata that make a table a view. A refresh reads the tables that they name, without a check. */
+const VIEW_PREFIX = "joust.view.";
+
 /** A string is an entry of the metadata. Another value is a common member of bodies. */
 function readMetadata(body: Uint8Array, id: readonly string[]): Record<string, string> {
   const metadata: [string, string][] = [];
   for (const [key, value] of Object.entries(parseJson(body))) {
+    if (key.startsWith(VIEW_PREFIX)) {
+      throw invalidInput(
+        `metadata that starts with \`${VIEW_PREFIX}\` defines a view: create one with POST /v1/materialized_view/{id}/create`,
+      );
+    }
     if (typeof value === "string") metadata.push([key, value]);
     else if (key === "id") checkBodyId(value, id);
     else if (key !== "identity" && key !== "context") {

@@ -102,6 +102,22 @@ describe("a caller with only a grant on one table", () => {
   });
 });
 
+it("metadata cannot make a table a view of a hidden table", async () => {
+  await joust.client.createTable("a$forged", items(2));
+  const { client } = await granted.caller({ "table:a$forged": ["select", "update"] });
+  const metadata = {
+    "mv.definition": JSON.stringify({ format: 1, kind: "query", query: "SELECT * FROM w" }),
+    "joust.view.tables": JSON.stringify([{ name: ["w"], table: ["c", "w"] }]),
+  };
+  const path = `/v1/table/${id("a$forged")}/schema_metadata/update`;
+  for (const caller of [client, joust.client]) {
+    expectFailure(await caller.post(path, metadata), 400, 13, /`joust.view.` defines a view/);
+  }
+  const refresh = `/v1/materialized_view/${id("a$forged")}/refresh`;
+  expectFailure(await client.post(refresh, {}), 409, 19);
+  expect((await client.post(path, { owner: "a" })).status).toBe(200);
+});
+
 describe("jobs", () => {
   it("are listed, described and cancelled by the privileges on their table", async () => {
     const job = async (name: string) => {
