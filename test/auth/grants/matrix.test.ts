@@ -312,11 +312,11 @@ describe("every operation", () => {
   );
 
   it("declares its access", () => {
-    for (const { id, access, permission } of operations) {
+    for (const { id, access, path, permission } of operations) {
       const needed = setOf([...access.privileges, ...(access.sometimes ?? [])]);
       expect([id, covers(roleBundles[permission], needed)]).toEqual([id, true]);
       if (access.on === "body") expect([id, typeof access.also]).toEqual([id, "function"]);
-      if (access.on === "table") expect([id, /\{id\}/.test("{id}")]).toEqual([id, true]);
+      if (access.on === "table") expect([id, path]).toEqual([id, expect.stringContaining("/{id}")]);
     }
   });
 });
