@@ -11,7 +11,8 @@ export const providerUrl: OptionType<string> = {
     const isSecure =
       url?.protocol === "https:" ||
       (url?.protocol === "http:" && isLoopback(url.hostname.replace(/^\[(.*)\]$/, "$1")));
-    if (!url || !isSecure || url.search !== "" || url.hash !== "" || url.username !== "") {
+    const hasUser = url?.username !== "" || url.password !== "";
+    if (!url || !isSecure || hasUser || url.search !== "" || url.hash !== "") {
       throw new ConfigError(
         `must be an https:// URL without query, fragment and user (http:// only on loopback), got "${text}"`,
       );

@@ -38,8 +38,4 @@ export class TokenCache {
     this.#entries.clear();
     this.#generation++;
   }
-
-  get size(): number {
-    return this.#entries.size;
-  }
 }
