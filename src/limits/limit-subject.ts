@@ -10,7 +10,7 @@ const QUERY_RETRY_SECONDS = 1;
 export class LimitSubject {
   constructor(
     readonly scope: Exclude<LimitScope, "unauthenticated">,
-    /** Unique among the subjects of the scope. */
+    /** Unique among the subjects of the scope: the id of a caller, the encoded path of a namespace. */
     readonly name: string,
     /** For messages. */
     readonly label: string,

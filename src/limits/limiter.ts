@@ -1,3 +1,4 @@
+import { encodePath } from "../catalog/path.js";
 import { AddressBudget } from "./address-budget.js";
 import type { LimitMemory } from "./limit-memory.js";
 import type { LimitOwner } from "./limit-owner.js";
@@ -98,7 +99,7 @@ export class Limiter {
       const path = namespace.slice(0, depth);
       const limits = limitsOfNamespace(this.#rules, path);
       if (Object.keys(limits).length === 0) continue;
-      const name = path.join("$");
+      const name = encodePath(path);
       const slot = namespaces.of(name, now);
       subjects.push(new LimitSubject("namespace", name, namespaceLabel(path), limits, slot));
     }

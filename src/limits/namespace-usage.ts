@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
+import { encodePath } from "../catalog/path.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { type TableDependencies, tableHandle } from "../tables/open-table.js";
 import type { StorageLimit, Usage } from "./limit-owner.js";
@@ -37,7 +38,7 @@ export class NamespaceUsage {
 
   tableChanged(id: readonly string[]): void {
     // Without a measurement there is nothing to correct.
-    if (this.#measured.size > 0) this.#changed.set(id.join("$"), id);
+    if (this.#measured.size > 0) this.#changed.set(encodePath(id), id);
   }
 
   async of({ namespace, rows, bytes }: StorageLimit): Promise<Usage> {
@@ -58,12 +59,12 @@ export class NamespaceUsage {
   }
 
   #ageMillis(namespace: readonly string[]): number | undefined {
-    const measured = this.#measured.get(namespace.join("$"));
+    const measured = this.#measured.get(encodePath(namespace));
     return measured && performance.now() - measured.atMillis;
   }
 
   #validMillis(namespace: readonly string[], least: number): number {
-    const took = this.#measured.get(namespace.join("$"))?.tookMillis ?? 0;
+    const took = this.#measured.get(encodePath(namespace))?.tookMillis ?? 0;
     return Math.max(least, took * LEAST_PAUSE);
   }
 
@@ -79,7 +80,7 @@ export class NamespaceUsage {
 
   /** Measures all tables of a namespace. A second call waits for the running one. */
   #measure(namespace: readonly string[]): Promise<void> {
-    const name = namespace.join("$");
+    const name = encodePath(namespace);
     const running = this.#running.get(name);
     if (running) return running;
     const measuring = this.#measureTables(namespace).finally(() => this.#running.delete(name));
@@ -90,14 +91,14 @@ export class NamespaceUsage {
   async #measureTables(namespace: readonly string[]): Promise<void> {
     const began = performance.now();
     const ids = await this.#tablesBelow(namespace);
-    const names = new Set(ids.map((id) => id.join("$")));
+    const names = new Set(ids.map((id) => encodePath(id)));
     for (const [name, { id }] of this.#tables) {
       if (isBelow(id, namespace) && !names.has(name)) this.#tables.delete(name);
     }
     const limit = pLimit(CONCURRENCY);
     await Promise.all(ids.map((id) => limit(() => this.#measureTable(id))));
     const tookMillis = performance.now() - began;
-    this.#measured.set(namespace.join("$"), { atMillis: performance.now(), tookMillis });
+    this.#measured.set(encodePath(namespace), { atMillis: performance.now(), tookMillis });
   }
 
   async #tablesBelow(namespace: readonly string[]): Promise<string[][]> {
@@ -121,7 +122,7 @@ export class NamespaceUsage {
   }
 
   async #measureTable(id: readonly string[]): Promise<void> {
-    const name = id.join("$");
+    const name = encodePath(id);
     try {
       const record: TableRecord = await this.dependencies.catalog.table(id);
       const { numRows, totalBytes } = await tableHandle(this.dependencies, record).stats();

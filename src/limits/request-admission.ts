@@ -1,3 +1,4 @@
+import { decodePath } from "../catalog/path.js";
 import { LimitExceeded } from "./limit-exceeded.js";
 import type { LimitMemory } from "./limit-memory.js";
 import type { JobSubject, LimitOwner, StorageLimit, Usage } from "./limit-owner.js";
@@ -145,7 +146,7 @@ export class RequestAdmission {
 }
 
 const storageLimit = ({ name, limits }: LimitSubject): StorageLimit => ({
-  namespace: name === "" ? [] : name.split("$"),
+  namespace: decodePath(name),
   ...(limits.rows !== undefined && { rows: limits.rows }),
   ...(limits.bytes !== undefined && { bytes: limits.bytes }),
 });

@@ -105,6 +105,28 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     expect((await limited.writer.post("/v1/table/uploads/exists")).status).toBe(200);
   });
 
+  it("count rows that SQL statements write at once", async () => {
+    await limited.client.createNamespace("sql");
+    await limited.setLimits({ namespaces: { sql: { rows: 100 } } });
+    const send = (query: string) => limited.writer.post("/v1/sql", { query });
+    expect((await limited.writer.post("/v1/table/sql$a/create", items(60))).status).toBe(200);
+    expect((await send("INSERT INTO sql.a SELECT * FROM sql.a")).status).toBe(200);
+    const refused = await send("INSERT INTO sql.a SELECT * FROM sql.a");
+    expectRefusal(refused, "rows", /the namespace \\"sql\\" is full: it has 120 of 100 rows/);
+    expect(await limited.client.count("sql$a")).toBe(120);
+  });
+
+  it("bound the rows of a namespace whose name contains the default delimiter", async () => {
+    const delimiter = { delimiter: "." };
+    await limited.client.ok("/v1/namespace/x%24y/create", {}, delimiter);
+    await limited.setLimits({ defaults: { namespace: { rows: 50 } } });
+    const path = "/v1/table/x%24y.t";
+    const { writer } = limited;
+    expect((await writer.post(`${path}/create`, items(60), delimiter)).status).toBe(200);
+    const refused = await writer.post(`${path}/insert`, items(1), delimiter);
+    expectRefusal(refused, "rows", /is full: it has 60 of 50 rows/);
+  });
+
   it("bound the rows of a namespace, and admit rows again after a deletion", async () => {
     await limited.client.createNamespace("rows");
     await limited.client.createNamespace("rows$deep");
