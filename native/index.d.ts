@@ -36,7 +36,7 @@ export declare class Engine {
    */
   table(location: string, storageOptions?: Record<string, string> | undefined | null, incarnation?: string | undefined | null): Table
   /** The branches with a change of columns that loses to commits of other processes. */
-  starvedBranches(): Array<TableBranch>
+  starvedBranches(): Array<StarvedBranch>
   /** Timeouts since the start of the process. */
   ended(): Ended
   /** A number with which other threads of this process attach to this engine. */
@@ -881,8 +881,8 @@ export interface SqlTarget {
   storageOptions?: Record<string, string>
 }
 
-/** A branch of a table. */
-export interface TableBranch {
+/** A branch with a change of columns that loses to commits of other processes. */
+export interface StarvedBranch {
   /** The table incarnation with which the table was opened. */
   incarnation: string
   /** `None` is the main branch. */
@@ -895,6 +895,8 @@ export interface TableBranch {
   /** Absent for the main branch. */
   parentBranch?: string
   parentVersion: number
+  /** Distinguishes the branch from earlier and later ones of its name. */
+  identity: string
   /** Seconds since the epoch. */
   createdAtSeconds: number
   /** Bytes. */

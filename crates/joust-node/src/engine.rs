@@ -84,9 +84,9 @@ pub struct Engine {
     pub(crate) inner: joust_core::Engine,
 }
 
-/// A branch of a table.
+/// A branch with a change of columns that loses to commits of other processes.
 #[napi(object)]
-pub struct TableBranch {
+pub struct StarvedBranch {
     /// The table incarnation with which the table was opened.
     pub incarnation: String,
     /// `None` is the main branch.
@@ -144,10 +144,10 @@ impl Engine {
 
     /// The branches with a change of columns that loses to commits of other processes.
     #[napi]
-    pub fn starved_branches(&self) -> Vec<TableBranch> {
+    pub fn starved_branches(&self) -> Vec<StarvedBranch> {
         let branches = self.inner.starved_branches().into_iter();
         branches
-            .map(|(incarnation, branch)| TableBranch {
+            .map(|(incarnation, branch)| StarvedBranch {
                 incarnation,
                 branch,
             })

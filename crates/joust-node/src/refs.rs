@@ -54,6 +54,8 @@ pub struct TableBranch {
     /// Absent for the main branch.
     pub parent_branch: Option<String>,
     pub parent_version: f64,
+    /// Distinguishes the branch from earlier and later ones of its name.
+    pub identity: String,
     /// Seconds since the epoch.
     pub created_at_seconds: f64,
     /// Bytes.
@@ -340,6 +342,7 @@ impl From<table::Branch> for TableBranch {
             name: branch.name,
             parent_branch: branch.parent_branch,
             parent_version: branch.parent_version as f64,
+            identity: branch.identity,
             created_at_seconds: branch.created_at_seconds as f64,
             manifest_size: branch.manifest_size as f64,
             metadata: branch.metadata,

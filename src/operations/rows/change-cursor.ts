@@ -6,25 +6,28 @@ export interface ChangeCursor {
   readonly table: string;
   /** The last version that the reader knows. */
   readonly version: number;
+  /** `TableBranch.identity`; "" for the main branch. */
+  readonly branch: string;
 }
 
-export const encodeCursor = ({ table, version }: ChangeCursor): string =>
-  Buffer.from(JSON.stringify([table, version])).toString("base64url");
+export const encodeCursor = ({ table, version, branch }: ChangeCursor): string =>
+  Buffer.from(JSON.stringify([table, version, branch])).toString("base64url");
 
 /** @throws code 13 for text that no reply has returned */
 export function decodeCursor(text: string): ChangeCursor {
   const parts = parsed(text);
-  const [table, version] = parts;
+  const [table, version, branch] = parts;
   if (
-    parts.length !== 2 ||
+    parts.length !== 3 ||
     typeof table !== "string" ||
     typeof version !== "number" ||
+    typeof branch !== "string" ||
     !Number.isSafeInteger(version) ||
-    encodeCursor({ table, version }) !== text
+    encodeCursor({ table, version, branch }) !== text
   ) {
     throw invalidInput("cursor is not valid: pass the header x-joust-cursor of a former reply");
   }
-  return { table, version };
+  return { table, version, branch };
 }
 
 function parsed(text: string): unknown[] {

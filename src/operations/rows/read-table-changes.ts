@@ -3,15 +3,14 @@ import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { timeoutOf } from "../../api/time-left.js";
-import type { TableRecord } from "../../catalog/catalog.js";
-import { cancelQuery } from "../../engine/index.js";
+import { cancelQuery, type Table } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
 import { onTable } from "../../tables/open-table.js";
-import { checkVersion, onBranch, versionHeader } from "../../tables/target.js";
+import { branchName, checkVersion, onBranch, versionHeader } from "../../tables/target.js";
 import { nextQueryNumber } from "../queries/query-number.js";
 import { FILE, STREAM } from "../queries/query-options.js";
-import { decodeCursor, encodeCursor } from "./change-cursor.js";
+import { type ChangeCursor, decodeCursor, encodeCursor } from "./change-cursor.js";
 
 /** The longest wait for a new version, ms: proxies often close connections that are idle for a minute. */
 const MAX_WAIT = 50_000;
@@ -56,9 +55,10 @@ export const readTableChanges = operation({
     const { payload } = call;
     const format = call.header("accept").includes(FILE) ? "file" : "stream";
     const number = nextQueryNumber();
-    const { answer, record } = await onTable(services, call.id, async ({ record, table }) => {
+    const { answer, place } = await onTable(services, call.id, async ({ record, table }) => {
+      const place = { table: record.key, branch: await branchIdentity(table, payload.branch) };
       const options = {
-        fromVersion: firstVersion(payload, record),
+        fromVersion: firstVersion(payload, place),
         waitMillis: payload.wait_ms ?? 0,
         format,
         number,
@@ -69,31 +69,53 @@ export const readTableChanges = operation({
       const running = onBranch(table, payload.branch).changes(mergeObjects(options, call.fresh));
       // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
       call.onAbort(() => cancelQuery(number));
-      return { answer: await running, record };
+      const answer = await running;
+      if ((await branchIdentity(table, payload.branch)) !== place.branch) {
+        answer.rest?.cancel();
+        throw otherPlace();
+      }
+      return { answer, place };
     });
-    const cursor = encodeCursor({ table: record.key, version: answer.version });
     return {
       kind: "arrow",
       contentType: format === "file" ? FILE : STREAM,
       answer,
-      headers: { ...versionHeader(answer.version), "x-joust-cursor": cursor },
+      headers: {
+        ...versionHeader(answer.version),
+        "x-joust-cursor": encodeCursor({ ...place, version: answer.version }),
+      },
     };
   },
 });
 
-/** @throws code 13 without a start, 19 for a cursor of a dropped table */
-function firstVersion(
-  { cursor, from_version }: Static<typeof request>,
-  record: TableRecord,
-): number {
+type Place = Omit<ChangeCursor, "version">;
+
+/** @throws code 22 for a branch that does not exist */
+async function branchIdentity(table: Table, name: string | undefined): Promise<string> {
+  const branchOf = branchName(name);
+  if (branchOf === undefined) return "";
+  const branches = await table.listBranches();
+  const branch = branches.find((one) => one.name === branchOf);
+  if (branch) return branch.identity;
+  throw new JoustError(
+    ErrorCode.TableBranchNotFound,
+    `branch ${JSON.stringify(branchOf)} does not exist`,
+  );
+}
+
+/** @throws code 13 without a start, 19 for a cursor of another table or branch */
+function firstVersion({ cursor, from_version }: Static<typeof request>, place: Place): number {
   if ((cursor === undefined) === (from_version === undefined)) {
     throw invalidInput("give either cursor or from_version; from_version 0 reads all rows");
   }
   if (cursor === undefined) return checkVersion(from_version as number);
-  const { table, version } = decodeCursor(cursor);
-  if (table === record.key) return version;
-  throw new JoustError(
-    ErrorCode.InvalidTableState,
-    "the cursor belongs to a table of this name that was dropped: read all rows with from_version 0",
-  );
+  const { version, table, branch } = decodeCursor(cursor);
+  if (table === place.table && branch === place.branch) return version;
+  throw otherPlace();
 }
+
+const otherPlace = (): JoustError =>
+  new JoustError(
+    ErrorCode.InvalidTableState,
+    "the cursor belongs to another branch, or to a table or branch of this name that was dropped: read all rows with from_version 0",
+  );

@@ -126,6 +126,24 @@ describe("the change feed", () => {
     expect(await changes("branched", { from_version: 1 }).then(kinds)).toEqual([]);
   });
 
+  it("refuses a cursor of another branch, or of a former branch of that name", async () => {
+    const branch = "dev";
+    await joust.client.createTable("rebranched", items(2));
+    const of = (name: string) => changes("rebranched", { from_version: 0, branch: name });
+    await joust.client.ok("/v1/table/rebranched/branches/create", { name: branch });
+    await joust.client.insert("rebranched", items(1, { from: 2 }), { branch });
+    const { cursor } = await of(branch);
+    const { cursor: ofMain } = await of("main");
+    for (const body of [{ cursor }, { cursor: ofMain, branch }]) {
+      expectFailure(await read("rebranched", body), 409, 19, /another branch/);
+    }
+    await joust.client.ok("/v1/table/rebranched/branches/delete", { name: branch });
+    expectFailure(await read("rebranched", { cursor, branch }), 404, 22);
+    await joust.client.ok("/v1/table/rebranched/branches/create", { name: branch });
+    await joust.client.insert("rebranched", items(3, { from: 7 }), { branch });
+    expectFailure(await read("rebranched", { cursor, branch }), 409, 19, /was dropped/);
+  });
+
   it.each([
     ["add_columns", { new_columns: [{ name: "extra", expression: "id" }] }, "Merge"],
     ["restore", { version: 1 }, "Restore"],

@@ -87,7 +87,11 @@ impl Table {
             let read = ReadOptions {
                 version: options.to,
                 not_before,
-                min_version: options.min_version,
+                // A cached state may be older than the version that the reader knows.
+                min_version: match options.to {
+                    Some(_) => options.min_version,
+                    None => options.min_version.max(Some(options.from)),
+                },
             };
             let end = self.dataset(read).await?;
             let now = tokio::time::Instant::now();

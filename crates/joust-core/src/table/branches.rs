@@ -27,6 +27,8 @@ pub struct Branch {
     /// Absent for the main branch.
     pub parent_branch: Option<String>,
     pub parent_version: u64,
+    /// Distinguishes the branch from earlier and later ones of its name.
+    pub identity: String,
     /// Seconds since the epoch.
     pub created_at_seconds: u64,
     /// Bytes.
@@ -160,7 +162,11 @@ impl Table {
 }
 
 fn branch(name: String, contents: BranchContents) -> Branch {
+    // Old versions of Lance write the same identifier for all branches.
+    let own = contents.identifier.version_mapping.last();
+    let own = own.map_or("", |(_, id)| id);
     Branch {
+        identity: format!("{}-{own}", contents.create_at),
         name,
         parent_branch: contents.parent_branch,
         parent_version: contents.parent_version,
