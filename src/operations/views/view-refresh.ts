@@ -1,7 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { accessTo } from "../../api/access.js";
+import type { Requirement } from "../../api/access.js";
+import type { Call } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
+import { tableObject } from "../../catalog/grants/grants.js";
 import { invalidInput } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { specName } from "../../jobs/spec-name.js";
@@ -39,7 +41,20 @@ export const refreshOperation = {
   body: { kind: "json", schema: request },
   reply: Type.Object({ job_id: Type.String() }),
   status: 202,
-  access: accessTo("table", "update"),
+  access: {
+    on: "table",
+    privileges: ["update"],
+    sometimes: ["select"],
+    // The view may be a clone, or its caller may have lost the grants that it had at the creation.
+    also: ({ id }: Call<unknown, unknown>, services: Services): Promise<Requirement[]> =>
+      onTable(services, id, async ({ table }) => {
+        const { tables } = await table.view();
+        return tables.map((source) => ({
+          object: tableObject(source.table),
+          privileges: ["select"],
+        }));
+      }),
+  },
   limited: ["job", "storage"],
 } as const;
 
