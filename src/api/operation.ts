@@ -50,12 +50,12 @@ export interface Call<Params, Payload> {
   /** Runs `work` if the client disconnects before it has the reply. */
   onAbort(work: () => void): void;
   /**
-   * Checks that the caller may run another operation with this call, for a handler that runs it. Returns a promise only
-   * if the check reads the catalog.
+   * Checks that the caller may run another operation with this call, for a handler that runs it. Resolves to the services
+   * for the handler of that operation.
    *
    * @throws code 15
    */
-  authorize(operation: Operation, call: Call<unknown, unknown>): void | Promise<void>;
+  authorize(operation: Operation, call: Call<unknown, unknown>): Promise<Services>;
 }
 
 /** A source of the bytes of a long reply. */

@@ -1,23 +1,29 @@
 import type { Call, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
 import type { Identity } from "../auth/authenticator.js";
 import { authorize } from "../auth/permission.js";
+import type { HttpRequest } from "./http-request.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import { checkPartStorage } from "./request-limits.js";
 
 /**
- * Checks an operation that is a part of a request: a change by a SQL statement. Resolves to whether it changes
- * something.
+ * Checks an operation that is a part of a request: a change by a SQL statement. Resolves to the services for its
+ * handler.
  *
  * @throws JoustError code 15, LimitExceeded
  */
 export async function authorizePart(
   { services, limiter }: Pick<RequestDependencies, "services" | "limiter">,
+  request: HttpRequest,
   caller: Identity,
   operation: Operation,
   call: Call<unknown, unknown>,
-): Promise<boolean> {
-  await authorize(operation, caller, call, services);
-  if (operation.permission === "read") return false;
-  if (limiter) await checkPartStorage(limiter, operation, caller, call.id);
-  return true;
+): Promise<Services> {
+  const visible = await authorize(operation, caller, call, services);
+  if (!limiter || operation.permission === "read") return visible;
+  await checkPartStorage(limiter, operation, caller, call.id);
+  if (operation.limited?.includes("storage")) {
+    request.onRelease(() => limiter.owner.tableChanged(call.id));
+  }
+  return visible;
 }

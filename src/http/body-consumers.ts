@@ -3,6 +3,12 @@ import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { BodyLimiter } from "./body-limiter.js";
 import type { HttpRequest } from "./http-request.js";
 
+/**
+ * The largest Arrow body that the server buffers before it calls the handler, bytes. Such a body arrives
+ * with its headers or right after them. A stream of it would take longer to set up than to read.
+ */
+export const SHORT_UPLOAD = 64 * 1024;
+
 /** Receives the bytes of a request body. The memory of a chunk is valid only during the call. */
 export interface BodyConsumer {
   push(chunk: Uint8Array): void;

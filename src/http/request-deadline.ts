@@ -76,6 +76,16 @@ const advice: Readonly<Record<ExpiredWork, string>> = {
     ": it still runs and may take effect, so its outcome is unknown; read the state before you send it again, or repeat it with the same `Idempotency-Key` if it had one",
 };
 
+/**
+ * Checks before the first change that a request lasts: after a 504 for a read, or without a client, nothing changes.
+ *
+ * @throws code 17
+ */
+export function checkLasts({ cancelled }: { readonly cancelled: boolean }): void {
+  if (!cancelled) return;
+  throw new JoustError(ErrorCode.ServiceUnavailable, "the request has ended: it changed nothing");
+}
+
 function parse(text: string): number {
   const millis = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (millis > 0) return millis;

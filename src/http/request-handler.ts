@@ -15,7 +15,7 @@ import { asJoustError, JoustError } from "../foundation/errors.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
 import type { RequestAdmission } from "../limits/request-admission.js";
 import { authorizePart } from "./authorize-part.js";
-import { BodyBuffer, type BodyConsumer, UploadConsumer } from "./body-consumers.js";
+import { BodyBuffer, type BodyConsumer, SHORT_UPLOAD, UploadConsumer } from "./body-consumers.js";
 import { type BodyKind, bodyHeaderError, bodyKind } from "./body-kind.js";
 import type { HttpRequest } from "./http-request.js";
 import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
@@ -23,7 +23,7 @@ import { idempotentRequest } from "./idempotent-request.js";
 import { apiKeyIn, keyInBodyLimit, mayHaveKeyInBody } from "./key-in-body.js";
 import { pathId, pathParams } from "./path-params.js";
 import { RequestCall } from "./request-call.js";
-import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
+import { BODY_GRACE_MILLIS, checkLasts, RequestDeadline } from "./request-deadline.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import {
   admitRequest,
@@ -34,12 +34,6 @@ import {
 } from "./request-limits.js";
 import type { Route } from "./route.js";
 import type { RouteMatch } from "./router.js";
-
-/**
- * The largest Arrow body that the server buffers before it calls the handler, bytes. Such a body arrives
- * with its headers or right after them. A stream of it would take longer to set up than to read.
- */
-const shortUpload = 64 * 1024;
 
 const emptyBody = new Uint8Array(0);
 
@@ -95,15 +89,20 @@ export class RequestHandler {
     try {
       const { authenticator, unauthenticatedBodyLimiter, services } = this.dependencies;
       const identity = authenticator.identify(this.request.headers.key);
-      if (identity instanceof Promise) {
+      if (identity instanceof Promise)
         this.request.deferBody(unauthenticatedBodyLimiter, this.#fail);
-        identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
-      } else if (!identity && mayHaveKeyInBody(this.request.headers, this.#kind, services.config))
+      if (!identity && mayHaveKeyInBody(this.request.headers, this.#kind, services.config)) {
         this.#readKeyFromBody();
-      else this.#authenticated(identity);
+      } else this.#identified(identity);
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  #identified(identity: Identity | undefined | Promise<Identity | undefined>): void {
+    if (identity instanceof Promise) {
+      identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
+    } else this.#authenticated(identity);
   }
 
   /** A body without a valid key gets 401, also if the body has other errors. */
@@ -119,10 +118,7 @@ export class RequestHandler {
     this.#body = body;
     // Not the `fail` of the buffer, which replies 401: the caller gets the actual error.
     try {
-      const identity = this.dependencies.authenticator.identify(apiKeyIn(body));
-      if (identity instanceof Promise) {
-        identity.then((resolved) => this.#authenticated(resolved)).catch(this.#fail);
-      } else this.#authenticated(identity);
+      this.#identified(this.dependencies.authenticator.identify(apiKeyIn(body)));
     } catch (error) {
       this.#fail(error);
     }
@@ -215,7 +211,7 @@ export class RequestHandler {
   #readArrowBody(length: number | undefined): void {
     const { request, dependencies } = this;
     const { bodyLimiter } = dependencies;
-    const isShort = !this.#idempotencyKey && length !== undefined && length <= shortUpload;
+    const isShort = !this.#idempotencyKey && length !== undefined && length <= SHORT_UPLOAD;
     // Without free memory the body streams instead, and waits for memory in the engine.
     if (isShort && bodyLimiter.tryReserve(length)) {
       const buffer = new BodyBuffer(length, bodyLimiter, this.#onBody, this.#fail, length);
@@ -289,7 +285,11 @@ export class RequestHandler {
 
   readonly #authorizePart = async (part: Operation, call: Call<unknown, unknown>) => {
     const caller = this.#identity as Identity;
-    if (await authorizePart(this.dependencies, caller, part, call)) this.#hasChanges = true;
+    const services = await authorizePart(this.dependencies, this.request, caller, part, call);
+    if (part.permission === "read") return services;
+    if (!this.#hasChanges) checkLasts(this.request);
+    this.#hasChanges = true;
+    return services;
   };
 
   /** The body for an operation that reads it undecoded. */
@@ -366,11 +366,10 @@ export class RequestHandler {
   readonly #fail = (error: unknown): void => {
     this.#releaseBody();
     const { limiter } = this.dependencies;
-    if (limiter && !this.#identity) this.#sendFailure(refusalOf(limiter, this.request, error));
-    else {
-      const ended = this.#call && this.#isRead ? this.#deadline?.endedBy(error) : undefined;
-      this.#sendFailure(ended ?? error);
-    }
+    let failure = error;
+    if (limiter && !this.#identity) failure = refusalOf(limiter, this.request, error);
+    else if (this.#call && this.#isRead) failure = this.#deadline?.endedBy(error) ?? error;
+    this.#sendFailure(failure);
   };
 
   #sendFailure(error: unknown): void {

@@ -59,7 +59,7 @@ const call = {
   timeLeftMs: undefined,
   header: () => "",
   onAbort: () => {},
-  authorize: () => {},
+  authorize: () => Promise.reject(new Error("no operation runs another one here")),
 } as const;
 
 describe("`uses` of an operation", () => {

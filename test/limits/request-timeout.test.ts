@@ -105,6 +105,22 @@ describe.each(variants)("deadlines with --http %s and --http-threads %s", (http,
     expect(json.versions).toHaveLength(2);
   });
 
+  it("change nothing by SQL after a reply that says so", async () => {
+    const name = `deleted_${threads}_${http}`;
+    await joust.client.createTable(name, items(60, { dimension: 2 }));
+    const untouched: number[] = [];
+    for (let row = 0; row < 60; row++) {
+      const query = `DELETE FROM ${name} WHERE id = ${row}`;
+      const answer = await within(1 + (row % 4), "/v1/sql", { query });
+      const { error = "" } = answer.status === 200 ? {} : answer.json;
+      if (answer.status === 504 && !error.includes("unknown")) untouched.push(row);
+    }
+    // Longer than a delete that goes on would take.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const predicate = `id IN (${[-1, ...untouched].join(", ")})`;
+    expect(await joust.client.count(name, { predicate })).toBe(untouched.length);
+  });
+
   it("never report an index build as certainly not queued", async () => {
     const index = { column: "price", index_type: "BTREE" };
     const answer = await within(1, "/v1/table/few/create_index", index);

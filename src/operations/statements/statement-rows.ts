@@ -4,10 +4,11 @@ import {
   type QueryAnswer,
   type QueryRest,
   type SqlTable,
+  type SqlTarget,
   Upload,
 } from "../../engine/index.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
-import { onTable, storageOptions } from "../../tables/open-table.js";
+import { onTable, storageOptions, type TableDependencies } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
 import { nextQueryNumber } from "../queries/query-number.js";
 import type { ListingServices } from "../queries/sql-information.js";
@@ -19,11 +20,18 @@ interface StatementRows {
   readonly body: Uint8Array;
   readonly tables: readonly SqlTable[];
   /** The table that exists and gets the rows: they get its columns. */
-  readonly changed: readonly string[] | undefined;
+  readonly changed: SqlTarget | undefined;
   readonly fresh: Freshness;
   readonly namespace: readonly string[];
   onAbort(work: () => void): void;
 }
+
+/** The table that a statement changes, for the engine. @throws code 1 or 4 */
+export const sqlTarget = (services: TableDependencies, id: readonly string[]): Promise<SqlTarget> =>
+  onTable(services, id, async ({ record }) => ({
+    location: record.location,
+    storageOptions: storageOptions(services, record),
+  }));
 
 /**
  * Runs the query of a statement, and passes its rows to `write` as an Arrow stream. The engine reads the tables at one
@@ -34,17 +42,11 @@ export async function withRows<T>(
   { body, tables, changed, fresh, namespace, onAbort }: StatementRows,
   write: (rows: ArrowBody) => Promise<T>,
 ): Promise<T> {
-  const target =
-    changed &&
-    (await onTable(services, changed, async ({ record }) => ({
-      location: record.location,
-      storageOptions: storageOptions(services, record),
-    })));
   const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, format: "stream" as const, number, ...listing }, fresh);
   return withLiveTables(services, records, async () => {
-    const starting = services.engine.sqlWrittenRows(body, options, target);
+    const starting = services.engine.sqlWrittenRows(body, options, changed);
     onAbort(() => cancelQuery(number));
     const answer = await starting;
     const { first, done, rest } = answer;

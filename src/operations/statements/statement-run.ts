@@ -6,7 +6,7 @@ import { BodyCheck } from "../../api/validation/body-check.js";
 import { withCommonMembers } from "../../api/validation/common-members.js";
 import type { SqlTable } from "../../engine/index.js";
 import { idOf } from "./object-id.js";
-import { withRows } from "./statement-rows.js";
+import { sqlTarget, withRows } from "./statement-rows.js";
 
 /** The services of the operations that statements run. */
 export const statementServices = [
@@ -49,6 +49,8 @@ export interface StatementCall
 export interface JsonReply {
   readonly value: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
+  /** The services of the operation that replied. */
+  readonly services: Pick<StatementServices, "catalog">;
 }
 
 /** An operation as statements run it. */
@@ -94,11 +96,18 @@ export class StatementRun {
   async run(target: StatementOperation, input: Input): Promise<JsonReply> {
     const payload = input.payload ?? {};
     target.body?.validate(payload);
+    let authorized: Authorized;
     try {
-      return await this.#handle(target, await this.#authorized(target, input, payload));
+      authorized = await this.#authorize(target, input, payload);
     } catch (error) {
-      return jsonReply(replyForMissing(error));
+      return jsonReply(replyForMissing(error), this.services);
     }
+    return handle(target, authorized);
+  }
+
+  /** Checks that the caller may run an operation, which runs later. @throws code 15 */
+  async check(target: StatementOperation, input: Input): Promise<void> {
+    await this.#authorize(target, input, input.payload ?? {});
   }
 
   /**
@@ -111,17 +120,25 @@ export class StatementRun {
     input: Omit<Input, "payload">,
     changed?: readonly string[],
   ): Promise<JsonReply> {
-    const call = await this.#authorized(target, input, noRows);
+    const { call, services } = await this.#authorize(target, input, noRows);
     const { fresh, namespace, onAbort } = this.call;
-    const rows = { ...this.statement, changed, fresh, namespace, onAbort };
-    return withRows(this.services, rows, (payload) => this.#handle(target, { ...call, payload }));
+    const rows = {
+      ...this.statement,
+      changed: changed && (await sqlTarget(services, changed)),
+      fresh,
+      namespace,
+      onAbort,
+    };
+    return withRows(this.services, rows, (payload) =>
+      handle(target, { call: { ...call, payload }, services }),
+    );
   }
 
-  async #authorized(
+  async #authorize(
     { operation }: StatementOperation,
     { id, params = {}, path = {} }: Input,
     payload: unknown,
-  ): Promise<Call<unknown, unknown>> {
+  ): Promise<Authorized> {
     const { requestId, context, fresh } = this.call;
     const call: Call<unknown, unknown> = {
       dialect: "namespace",
@@ -139,20 +156,25 @@ export class StatementRun {
       onAbort: (work) => this.call.onAbort(work),
       authorize: (other, inner) => this.call.authorize(other, inner),
     };
-    await this.call.authorize(operation, call);
-    return call;
-  }
-
-  async #handle(
-    { operation }: StatementOperation,
-    call: Call<unknown, unknown>,
-  ): Promise<JsonReply> {
-    const services = this.services as Parameters<Operation["handle"]>[0];
-    return jsonReply(await operation.handle(services, call));
+    return { call, services: await this.call.authorize(operation, call) };
   }
 }
 
-const jsonReply = (reply: Reply): JsonReply => ({
+/** A call whose caller may run its operation, and what the handler may use. */
+interface Authorized {
+  readonly call: Call<unknown, unknown>;
+  readonly services: Services;
+}
+
+async function handle(
+  { operation }: StatementOperation,
+  { call, services }: Authorized,
+): Promise<JsonReply> {
+  return jsonReply(await operation.handle(services, call), services);
+}
+
+const jsonReply = (reply: Reply, services: JsonReply["services"]): JsonReply => ({
   value: reply.kind === "json" ? (reply.value as Record<string, unknown>) : {},
   headers: reply.headers ?? {},
+  services,
 });

@@ -60,17 +60,21 @@ async function createFilled(
   payload: Record<string, unknown>,
 ): Promise<StatementResult> {
   const reply = await run.run(creating, { id, payload });
-  const { key } = await run.services.catalog.table(id);
+  const { key } = await reply.services.catalog.table(id);
   try {
     return await afterJob(run, reply, reply.value.job_id as string);
   } catch (error) {
-    await unless(missing, async () => {
-      await dropTable(run.services, id, key);
-      return done();
-    });
+    await removeFilled(run, id, key);
     throw error;
   }
 }
+
+/** Removes a view that a statement created and did not complete. */
+const removeFilled = (run: StatementRun, id: readonly string[], key?: string) =>
+  unless(missing, async () => {
+    await dropTable(run.services, id, key);
+    return done();
+  });
 
 /** Replaces a view by a new one. Until the new one is filled, the name stands for the old one. */
 async function replaceView(
@@ -87,17 +91,24 @@ async function replaceView(
   const name = id.at(-1) ?? "";
   const filling = [...id.slice(0, -1), `${name}__${randomUUID().slice(0, 8)}`];
   const result = await createFilled(run, filling, payload);
-  const { value } = await run.run(describing, { id: filling });
-  const sources = value.tables as string[][];
-  if (sources.some((source) => source.join("$") === id.join("$"))) {
-    await run.run(dropping, { id: filling });
-    throw invalidInput("the new view reads the view that it replaces: give it another name");
-  }
-  await unless(missing, async () => done(await run.run(dropping, { id })));
-  await run.run(renaming, {
+  const rename = {
     id: filling,
     payload: { new_table_name: name, new_namespace_id: id.slice(0, -1) },
-  });
+  };
+  try {
+    const { value } = await run.run(describing, { id: filling });
+    const sources = value.tables as string[][];
+    if (sources.some((source) => source.join("$") === id.join("$"))) {
+      throw invalidInput("the new view reads the view that it replaces: give it another name");
+    }
+    await run.check(renaming, rename);
+    await unless(missing, async () => done(await run.run(dropping, { id })));
+  } catch (error) {
+    // The old view is still there.
+    await removeFilled(run, filling);
+    throw error;
+  }
+  await run.run(renaming, rename);
   return result;
 }
 

@@ -55,7 +55,7 @@ describe("grants of LanceDB's routes", () => {
     expectFailure(await wrong({ object: "secret:db:s" }), 406, 0);
     expectFailure(await wrong({ privilege: "USAGE" }), 406, 0);
     expectFailure(await wrong({ privilege: "FLY" }), 400, 13, /"FLY"/);
-    expectFailure(await wrong({ subject: "nobody" }), 400, 13, /subject/);
+    expectFailure(await wrong({ subject: "keyless" }), 400, 13, /subject/);
     expectFailure(await wrong({ subject: "P:no such key" }), 404, 13);
     expectFailure(await wrong({ subject: "r:read" }), 406, 0);
   });

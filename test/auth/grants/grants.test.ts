@@ -1,5 +1,6 @@
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
+import { tableObject } from "../../../src/catalog/grants/grants.js";
 import { items } from "../../harness/arrow.js";
 import { createKey } from "../../harness/cli.js";
 import type { Answer, Client } from "../../harness/client.js";
@@ -100,6 +101,75 @@ describe("a caller with only a grant on one table", () => {
     const schemata = await sql(client, "SELECT schema_name FROM information_schema.schemata");
     expect(schemata.json.rows).toEqual([{ schema_name: "public" }, { schema_name: "a" }]);
   });
+});
+
+describe("a SQL statement that changes something", () => {
+  it("needs no other privilege than its operation", async () => {
+    await joust.client.createTable("a$sql", items(5));
+    const only = async (privilege: "insert" | "delete") =>
+      (await granted.caller({ "table:a$sql": [privilege] })).client;
+    const inserter = await only("insert");
+    expect((await sql(inserter, "INSERT INTO a.sql (id) VALUES (9)")).json.rows).toEqual([
+      { count: 1 },
+    ]);
+    expectFailure(await sql(inserter, "DELETE FROM a.sql WHERE id = 9"), 403, 15, /delete/);
+    expectFailure(await sql(inserter, "INSERT INTO a.sql SELECT * FROM a.sql"), 403, 15, /select/);
+    expectFailure(await sql(inserter, "INSERT INTO a.sql SELECT * FROM c.w"), 404, 1);
+    const deleter = await only("delete");
+    expect((await sql(deleter, "DELETE FROM a.sql WHERE id = 9")).json.rows).toEqual([
+      { count: 1 },
+    ]);
+    expectFailure(await sql(deleter, "SELECT * FROM a.sql"), 403, 15, /select/);
+    expect(await joust.client.count("a$sql")).toBe(5);
+  });
+
+  it("leaves no view behind that its caller may not put in place", async () => {
+    await joust.client.createNamespace("views");
+    await joust.client.createTable("views$t", items(2));
+    await joust.client.ok("/v1/materialized_view/views%24old/create", {
+      query: "SELECT id FROM t",
+    });
+    const { client } = await granted.caller({ "namespace:views": ["create", "select"] });
+    const replacing = "CREATE OR REPLACE MATERIALIZED VIEW views.old AS SELECT id FROM t";
+    expectFailure(await sql(client, replacing), 403, 15, /drop|manage/);
+    const { tables } = (await joust.client.get("/v1/namespace/views/table/list")).json;
+    expect(tables.sort()).toEqual(["old", "t"]);
+    const created = await granted.caller({
+      "namespace:views": ["create"],
+      "table:views$t": ["select"],
+    });
+    const answer = await sql(
+      created.client,
+      "CREATE MATERIALIZED VIEW views.new AS SELECT id FROM t",
+    );
+    expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
+  });
+});
+
+it("a refresh needs select on the sources, also of the clone of a view", async () => {
+  const { client: admin } = joust;
+  await admin.createNamespace("mine");
+  const created = await admin.ok(`/v1/materialized_view/${id("a$seen")}/create`, {
+    query: "SELECT id FROM c.w",
+    with_no_data: false,
+  });
+  expect((await waitForJob(admin, created.job_id)).job_state).toBe("DONE");
+  const { client, id: key } = await granted.caller({
+    "table:a$seen": ["select"],
+    "namespace:mine": ["create", "update", "select"],
+  });
+  const { location } = await client.ok(`/v1/table/${id("a$seen")}/describe`, {
+    with_table_uri: true,
+  });
+  await client.ok(`/v1/table/${id("mine$copy")}/clone`, { source_location: location });
+  const view = `/v1/materialized_view/${id("mine$copy")}`;
+  for (const refresh of [`${view}/refresh`, `/v1/table/${id("mine$copy")}/refresh`]) {
+    expectFailure(await client.post(refresh, {}), 404, 1, /namespace "c" does not exist/);
+  }
+  expectFailure(await sql(client, "REFRESH MATERIALIZED VIEW mine.copy"), 404, 1);
+  await granted.grants.grant(`key:${key}`, tableObject(["c", "w"]), ["select"]);
+  const { job_id } = await client.ok(`${view}/refresh`, {});
+  expect((await waitForJob(admin, job_id)).job_state).toBe("DONE");
 });
 
 it("metadata cannot make a table a view of a hidden table", async () => {

@@ -26,14 +26,14 @@ const grants = setupGrants(joust);
 
 interface Caller {
   readonly name: string;
-  readonly role: keyof typeof roleBundles | "nobody";
+  readonly role: keyof typeof roleBundles | "keyless";
   readonly granted: Record<string, readonly Privilege[]>;
   /** The table in the paths of its requests; default: one that does not exist. */
   readonly table?: string;
 }
 
 const callers: readonly Caller[] = [
-  { name: "no key", role: "nobody", granted: {} },
+  { name: "no key", role: "keyless", granted: {} },
   { name: "no grant", role: "none", granted: {} },
   { name: "select on one table", role: "none", granted: { "table:ns$t": ["select"] }, table: "t" },
   ...privileges.map(
@@ -66,7 +66,7 @@ beforeAll(async () => {
   const tagged = await joust.client.ok("/v1/table/ns%24t/tags/create", { tag: "a", version: 1 });
   transaction = tagged.transaction_id;
   for (const { name, role, granted } of callers) {
-    if (role === "nobody") clients.set(name, joust.client.withKey(""));
+    if (role === "keyless") clients.set(name, joust.client.withKey(""));
     else if (role === "none") clients.set(name, (await grants.caller(granted)).client);
     else {
       const { key, id } = await createKey(joust.root, role);
@@ -109,7 +109,7 @@ const bodies = (table: string): Record<string, object> => ({
   CherryPickTableBranch: { from_branch: "none" },
   ListGrants: { object: "database:ns" },
   AddGrant: { subject: `g:matrix${unique}`, object: "database:ns", privilege: "SELECT" },
-  DeleteGrant: { subject: "g:nobody", object: "database:ns", privilege: "SELECT" },
+  DeleteGrant: { subject: "g:unknown", object: "database:ns", privilege: "SELECT" },
   AddRoleBinding: { subject: "g:matrix", role: "read" },
   DeleteRoleBinding: { subject: "g:matrix", role: "write" },
   DescribePrincipal: { principal: "p:user:issuer#subject" },
@@ -163,7 +163,7 @@ const send = (client: Client, { path, method, body }: Sent): Promise<Answer> =>
 
 /** What a caller holds on an object, by the rules of docs/secure.md. */
 function heldOn({ role, granted }: Caller, object: SecuredObject): number {
-  let held = role === "nobody" ? 0 : roleBundles[role];
+  let held = role === "keyless" ? 0 : roleBundles[role];
   const path = object.kind === "server" ? [] : object.kind === "table" ? object.id : object.path;
   for (const [text, names] of Object.entries(granted)) {
     const one = objectOf(text);
@@ -187,6 +187,9 @@ const sees = (caller: Caller, object: SecuredObject): boolean =>
 /** Operations whose body names the table `ns$t` as a source. */
 const readsTable = new Set(["CloneTable", "CreateMaterializedView"]);
 
+/** Operations that also need the sources of the view in the path. Here it is a table, and grants.test.ts has views. */
+const readsView = new Set(["RefreshMaterializedView", "RefreshTable"]);
+
 async function requirementsOf(operation: Operation, sent: Sent): Promise<Requirement[]> {
   const { access } = operation;
   const { privileges } = access;
@@ -206,7 +209,8 @@ async function requirementsOf(operation: Operation, sent: Sent): Promise<Require
   };
   const call = { id: sent.id, params: { on: ["id"] }, payload: sent.body };
   // biome-ignore lint/suspicious/noExplicitAny: only these members of a call are read
-  const also = (await access.also?.(call as any, {} as any)) ?? [];
+  const reads = readsView.has(operation.id) ? undefined : access.also;
+  const also = (await reads?.(call as any, {} as any)) ?? [];
   const sources: Requirement[] = readsTable.has(operation.id)
     ? [{ object: table, privileges: ["select"] }]
     : [];
@@ -218,7 +222,7 @@ type Outcome =
   | { kind: "denied"; missing: readonly Privilege[] };
 
 async function expected(operation: Operation, caller: Caller, sent: Sent): Promise<Outcome> {
-  if (caller.role === "nobody") return { kind: "unauthenticated" };
+  if (caller.role === "keyless") return { kind: "unauthenticated" };
   if (
     covers(
       roleBundles[caller.role],
