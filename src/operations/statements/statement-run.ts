@@ -163,7 +163,7 @@ export class StatementRun {
 /** A call whose caller may run its operation, and what the handler may use. */
 interface Authorized {
   readonly call: Call<unknown, unknown>;
-  readonly services: Services;
+  readonly services: Parameters<Operation["handle"]>[0];
 }
 
 async function handle(

@@ -33,6 +33,8 @@ const request = Type.Object({
   manifest: ignoredOption(Type.String()),
 });
 
+type TableServices = Pick<Services, "catalog" | "config" | "engine">;
+
 /** Members that both refresh operations have. */
 export const refreshOperation = {
   methods: ["POST"],
@@ -46,7 +48,7 @@ export const refreshOperation = {
     privileges: ["update"],
     sometimes: ["select"],
     // The view may be a clone, or its caller may have lost the grants that it had at the creation.
-    also: ({ id }: Call<unknown, unknown>, services: Services): Promise<Requirement[]> =>
+    also: ({ id }: Call<unknown, unknown>, services: TableServices): Promise<Requirement[]> =>
       onTable(services, id, async ({ table }) => {
         const { tables } = await table.view();
         return tables.map((source) => ({
@@ -88,7 +90,7 @@ export function startRefresh(
 
 /** @throws code 13 if the view reads several tables, 11 if its one table has no such version */
 async function checkSourceVersion(
-  services: Pick<Services, "catalog" | "config" | "engine">,
+  services: TableServices,
   tables: readonly { table: string[] }[],
   version: number,
 ): Promise<void> {

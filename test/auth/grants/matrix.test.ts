@@ -208,8 +208,8 @@ async function requirementsOf(operation: Operation, sent: Sent): Promise<Require
     nothing: [],
   };
   const call = { id: sent.id, params: { on: ["id"] }, payload: sent.body };
-  // biome-ignore lint/suspicious/noExplicitAny: only these members of a call are read
   const reads = readsView.has(operation.id) ? undefined : access.also;
+  // biome-ignore lint/suspicious/noExplicitAny: only these members of a call are read
   const also = (await reads?.(call as any, {} as any)) ?? [];
   const sources: Requirement[] = readsTable.has(operation.id)
     ? [{ object: table, privileges: ["select"] }]
