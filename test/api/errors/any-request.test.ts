@@ -221,8 +221,10 @@ describe(`a generated request (JOUST_TEST_SEED=${seed})`, () => {
             request.headers = { ...headers, "content-type": type };
           }
           const answer = await client.request(at, request);
-          expect(answer.status, answer.text).toBeLessThan(500);
-          if (answer.status < 300 && operation.permission !== "read") await make();
+          // A short deadline that the request itself sets ends it; what it changed is unknown.
+          const ended = answer.status === 504 && "x-request-timeout-ms" in headers;
+          expect(ended || answer.status < 500, answer.text).toBe(true);
+          if ((ended || answer.status < 300) && operation.permission !== "read") await make();
         }),
         { seed, numRuns },
       );
