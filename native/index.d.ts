@@ -77,8 +77,47 @@ export declare class Engine {
   sqlResult(columns: Array<SqlColumn>, format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'): Promise<QueryAnswer>
   /** Runs a query. `body`: as for `sqlStatement`. The result has no version. */
   sql(body: Uint8Array, options: SqlOptions): Promise<QueryAnswer>
+  /** Runs a statement, for the Flight SQL server. `body` and `options`: as for `sql`, without its format. */
+  sqlRows(body: Uint8Array, options: SqlOptions): Promise<SqlRows>
+  /** The result of a statement that the server ran, as for `sqlResult`. */
+  sqlResultRows(columns: Array<SqlColumn>): Promise<SqlRows>
+  /** Plans a query and does not run it. */
+  describeSql(body: Uint8Array, options: SqlOptions): Promise<SqlDescription>
   /** The names of the tables in a view's query, each in parts, as written. */
   viewTables(sql: string): Promise<Array<Array<string>>>
+}
+
+/** Takes one answer; later ones have no effect. */
+export declare class FlightReply {
+  /** The id of the caller, and the token with which its later calls identify it. */
+  identified(caller: string, token: string): void
+  described(description: SqlDescription): void
+  /** A statement with parameters of any type, whose result has columns of text. */
+  describedAs(columns: Array<string>, parameters: number): void
+  /** Takes the rows: the server sends them. */
+  rows(rows: SqlRows): void
+  /** A statement without rows has run. `count`: changed rows, if known. */
+  changed(count?: number | undefined | null): void
+  /** `code`: of the Lance namespace interface. `http`: the status that HTTP has for it. `cause`: for the log. */
+  fail(code: number, http: number, message: string, cause?: string | undefined | null): void
+}
+
+/** A Flight SQL server. */
+export declare class FlightServer {
+  /**
+   * Listens. `onEvent` gets the events of all calls, and the reply of those that have one: it answers with one method
+   * of it. The error of a refused address has the name of the system's error as its message, such as `EADDRINUSE`.
+   */
+  static listen(options: FlightOptions, onEvent: (event: FlightEvent, reply?: FlightReply) => void): Promise<FlightServer>
+  get port(): number
+  /** Uses another certificate for new connections. No effect without TLS. */
+  reload(certificate: FlightCertificate): Promise<void>
+  /** Refuses new connections, and asks the clients of open ones to close them. */
+  drain(): void
+  /** No call is in flight, and the clients of a draining server have closed their connections or had time for it. */
+  isIdle(): boolean
+  /** Ends all streams of rows. Returns whether no call was in flight. */
+  close(): boolean
 }
 
 /** The remaining chunks of a result, and its memory reservation, which `cancel` releases. */
@@ -97,6 +136,18 @@ export declare class RemovalPermit {
   get inUse(): Array<number>
   /** Ends the agreement: the other process has finished. */
   end(): void
+}
+
+/** The columns of a statement's result, and the types of its parameters. */
+export declare class SqlDescription {
+  /** The names of the columns. */
+  get columns(): Array<string>
+}
+
+/** The rows of a statement that runs. Dropping them cancels the work. */
+export declare class SqlRows {
+  /** Cancels the work; no effect after the rows were taken. */
+  cancel(): void
 }
 
 /** A table's address and its operations. */
@@ -530,6 +581,80 @@ export interface FieldMetadataUpdate {
   replace: boolean
 }
 
+/** A certificate chain and its private key, PEM. */
+export interface FlightCertificate {
+  cert: Buffer
+  key: Buffer
+}
+
+/** An event of a call of the Flight SQL server. Those of one call arrive in order. */
+export interface FlightEvent {
+  /** Of the call, unique in the process. */
+  call: number
+  /**
+   * `identify`, `describe` and `execute` have a reply to answer: who is the caller, plan a statement, run it. `abort`:
+   * the client does not wait any more. `ended`: the last event of a call.
+   */
+  kind: 'identify' | 'describe' | 'execute' | 'abort' | 'ended'
+  /** Of `identify`, in lower case; absent ones are missing. */
+  headers?: Record<string, string>
+  /** Of `identify`: the address of the client; empty if it is unknown. */
+  remote?: string
+  /** Of `identify`. */
+  requestId?: string
+  /** Of a statement: the header `database`. */
+  database?: string
+  /** Of a statement: the header `namespace-path`, or the schema of the session. */
+  namespacePath?: string
+  /** Of a statement: JSON `{query, parameters}` for `Engine.sqlStatement`, `describeSql` and `sqlRows`. */
+  body?: Buffer
+  /** Of `ended`. */
+  report?: FlightReport
+}
+
+/** How to listen. */
+export interface FlightOptions {
+  host: string
+  /** 0: the system chooses one. */
+  port: number
+  certificate?: FlightCertificate
+}
+
+/** A call that has ended. */
+export interface FlightReport {
+  /** Such as `DoGet`. */
+  operation: string
+  /** The name of the gRPC code, such as `NotFound`. */
+  status: string
+  message: string
+  /** The cause of a failure, for the log. */
+  cause?: string
+  /** The client did not cause the failure. */
+  isFault: boolean
+  ms: number
+  /** Bytes of rows. */
+  bytes: number
+  requestId: string
+  /** The id of the caller; empty if it is unknown. */
+  caller: string
+}
+
+/** The state of the Flight SQL server of this process; null without one. */
+export declare function flightStats(): FlightStats | null
+
+/** Counts since the start of the process, and the current state. */
+export interface FlightStats {
+  calls: number
+  failed: number
+  /** Calls in flight. */
+  active: number
+  /** Streams of rows in flight. */
+  streams: number
+  connections: number
+  /** Bytes of rows. */
+  sent: number
+}
+
 /** A table in a root. */
 export interface FoundTable {
   /** Namespace components, then the table's name. */
@@ -832,7 +957,8 @@ export interface SqlOptions {
   /** The content of `information_schema`. */
   schemata?: Array<string>
   tables?: Array<SqlListed>
-  format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'
+  /** Only for `sql`. */
+  format?: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'
   /** Only use a state that was checked after this time (ms since the epoch). */
   minTimestampMillis?: number
   /** Do not answer from an older version of a table, if this one exists. */
@@ -861,6 +987,8 @@ export interface SqlStatement {
   tables: Array<SqlTable>
   /** What it changes, as JSON. Absent for a query. */
   change?: string
+  /** The number of its parameters if it changes something. */
+  parameters: number
 }
 
 /** A table in a statement. */

@@ -773,17 +773,22 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, QueryRest, RemovalPermit, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal, versions } = nativeBinding
+const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, flightStats, seal, unseal, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
+export { FlightReply }
+export { FlightServer }
 export { QueryRest }
 export { RemovalPermit }
+export { SqlDescription }
+export { SqlRows }
 export { Table }
 export { Task }
 export { Upload }
 export { cancelQuery }
 export { checkQuery }
+export { flightStats }
 export { seal }
 export { unseal }
 export { versions }

@@ -33,7 +33,7 @@ const FOUNDATION = ["foundation", "native", "telemetry"];
 const CATALOG = [...FOUNDATION, "config", "engine", "database", "cluster", "catalog"];
 const JOBS = [...CATALOG, "tables", "multipart", "jobs"];
 const SERVICES = [...JOBS, "maintenance", "prewarm", "limits"];
-const SERVER = [...SERVICES, "api", "auth", "operations", "http", "threads", "demo"];
+const SERVER = [...SERVICES, "api", "auth", "operations", "http", "flight", "threads", "demo"];
 
 /** Folders of `src/`, and `native` for the addon. A folder imports only what its list names. */
 export const TYPESCRIPT_IMPORTS = {
@@ -55,6 +55,18 @@ export const TYPESCRIPT_IMPORTS = {
   auth: [...FOUNDATION, "config", "catalog", "jobs", "api"],
   operations: [...SERVICES, "api"],
   http: [...FOUNDATION, "config", "engine", "tables", "limits", "auth", "api"],
+  flight: [
+    ...FOUNDATION,
+    "config",
+    "catalog",
+    "engine",
+    "tables",
+    "limits",
+    "auth",
+    "api",
+    "operations",
+    "http",
+  ],
   threads: [...FOUNDATION, "api"],
   demo: FOUNDATION,
   server: SERVER,

@@ -32,6 +32,8 @@ export interface Config {
   readonly root: string;
   readonly host: string;
   readonly port: number;
+  /** 0 disables Flight SQL. Absent: the port after `port`, or a free one if `port` is 0. */
+  readonly sqlPort?: number;
   readonly http: "auto" | "uws" | "node";
   /** Absolute paths of PEM files. Without them the server speaks plain HTTP. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };

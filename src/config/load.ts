@@ -63,6 +63,7 @@ export function loadConfig(
     viewDiskBytes: values["view-disk"],
     prewarm: values.prewarm,
     httpThreads: values["http-threads"],
+    ...present("sqlPort", values["sql-port"]),
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
     ...present("limitsFile", values.limits && resolve(cwd, values.limits)),
     ...present("auditLog", auditLogOf(values, cwd)),
@@ -83,6 +84,11 @@ function checkCombinations(values: OptionValues, platform: NodeJS.Platform): voi
   if (values.auth === "none" && !isLoopback(values.host)) {
     throw new ConfigError(
       `--auth none is for loopback addresses: ${values.host} is reachable from other hosts, so use keys or --host 127.0.0.1`,
+    );
+  }
+  if (values.port === 65535 && values["sql-port"] === undefined) {
+    throw new ConfigError(
+      "--port 65535 needs --sql-port: there is no port after it for Flight SQL; --sql-port 0 disables Flight SQL",
     );
   }
   const caches = [values["index-cache"], values["metadata-cache"], values["row-cache"]];

@@ -33,6 +33,10 @@ export const serverOptions = {
     fallback: "2333",
     help: "port to listen on; 0 selects a free port",
   }),
+  "sql-port": option({
+    type: integer(0, 65535),
+    help: "port of Flight SQL; 0 disables it; default: the port after --port, or a free one if --port is 0",
+  }),
   http: option({
     type: choice(["auto", "uws", "node"]),
     fallback: "auto",

@@ -9,8 +9,9 @@ import { native } from "./native.js";
 
 export type * from "../../native/index.js";
 
-export const { Engine, Table, Task, Upload, cancelQuery } = native;
+export const { Engine, FlightServer, Table, Task, Upload, cancelQuery, flightStats } = native;
 export type Engine = InstanceType<typeof Engine>;
+export type FlightServer = InstanceType<typeof FlightServer>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;

@@ -2,9 +2,14 @@ import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import type { Identity } from "../auth/authenticator.js";
 import { authorize } from "../auth/permission.js";
+import type { Limiter } from "../limits/limiter.js";
 import type { HttpRequest } from "./http-request.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import { checkPartStorage } from "./request-limits.js";
+
+export interface PartDependencies extends Pick<RequestDependencies, "services"> {
+  readonly limiter?: Limiter | undefined;
+}
 
 /**
  * Checks an operation that is a part of a request: a change by a SQL statement. Resolves to the services for its
@@ -13,8 +18,8 @@ import { checkPartStorage } from "./request-limits.js";
  * @throws JoustError code 15, LimitExceeded
  */
 export async function authorizePart(
-  { services, limiter }: Pick<RequestDependencies, "services" | "limiter">,
-  request: HttpRequest,
+  { services, limiter }: PartDependencies,
+  request: Pick<HttpRequest, "onRelease">,
   caller: Identity,
   operation: Operation,
   call: Call<unknown, unknown>,

@@ -1,12 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { invalidInput } from "../foundation/errors.js";
+import { freshnessPrefix, readFreshness } from "../tables/freshness.js";
 import type { Freshness } from "../tables/target.js";
 import type { TransportRequest } from "./transport/transport.js";
 
 const contextPrefix = "x-ns-ctx-";
-const freshnessPrefix = "x-lancedb-min-";
-const minTimestampHeader = `${freshnessPrefix}timestamp`;
-const minVersionHeaders = [`${freshnessPrefix}version`, `${freshnessPrefix}read-version`];
 const noFreshness: Freshness = Object.freeze({});
 
 /** Headers that a request must not repeat: proxies differ in the value that they use. */
@@ -114,35 +111,7 @@ export class Headers {
   /** How new the data of the reply must be. @throws code 13 for a malformed header */
   fresh(): Freshness {
     if (!this.#hasFreshness) return noFreshness;
-    const minTimestampMillis = this.#minTimestampMillis();
-    const versions = minVersionHeaders.map((name) => this.#minVersion(name));
-    const minVersion = Math.max(...versions.map((version) => version ?? -1));
-    return {
-      ...(minTimestampMillis !== undefined && { minTimestampMillis }),
-      ...(minVersion >= 0 && { minVersion }),
-    };
-  }
-
-  #minTimestampMillis(): number | undefined {
-    const text = this.get(minTimestampHeader);
-    if (text === "") return undefined;
-    const millis = Date.parse(text);
-    if (Number.isNaN(millis)) {
-      throw invalidInput(
-        `\`${minTimestampHeader}\` must be a time as in RFC 3339, such as 2026-01-31T12:00:00Z`,
-      );
-    }
-    return millis;
-  }
-
-  #minVersion(name: string): number | undefined {
-    const text = this.get(name);
-    if (text === "") return undefined;
-    const version = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (!Number.isSafeInteger(version)) {
-      throw invalidInput(`\`${name}\` must be a version: an integer >= 0`);
-    }
-    return version;
+    return readFreshness((name) => this.get(name));
   }
 }
 

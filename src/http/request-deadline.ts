@@ -34,7 +34,7 @@ export class RequestDeadline {
    * @throws code 13 for an invalid header
    */
   static start(
-    headers: Headers,
+    headers: Pick<Headers, "get" | "has">,
     serverMs: number,
     started: number,
     expire: () => void,

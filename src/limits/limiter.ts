@@ -60,6 +60,17 @@ export class Limiter {
     return new RequestAdmission(this.memory, this.owner, subjects, work);
   }
 
+  /** Counts a query of a request that is counted already. Its `end` has to follow. @throws LimitExceeded */
+  query(caller: LimitedCaller): RequestAdmission {
+    const admission = this.part({ caller, namespace: undefined, work: ["query"] });
+    try {
+      admission.beginQuery();
+    } catch (error) {
+      throw this.memory.countIfRefused(error);
+    }
+    return admission;
+  }
+
   /** Counts an unauthenticated request. @throws LimitExceeded */
   admitUnauthenticated(address: string, forwardedFor: string): void {
     try {

@@ -33,9 +33,14 @@ export class RequestAdmission {
 
   /** Counts the request, and the query if it is one. `end` has to follow. */
   begin(now: bigint): void {
+    for (const subject of this.subjects) subject.takeRequest(now);
+    this.beginQuery();
+  }
+
+  /** Counts the query if the work is one. `end` has to follow. */
+  beginQuery(): void {
+    if (!this.work.includes("query")) return;
     try {
-      for (const subject of this.subjects) subject.takeRequest(now);
-      if (!this.work.includes("query")) return;
       for (const subject of this.subjects) if (subject.beginQuery()) this.#counting.push(subject);
     } catch (error) {
       this.end();

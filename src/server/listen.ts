@@ -3,6 +3,7 @@ import type { Authenticator } from "../auth/authenticator.js";
 import type { KeyUses } from "../auth/key-uses.js";
 import type { KeyStore } from "../catalog/keys.js";
 import type { Server } from "../http/server.js";
+import type { Limiter } from "../limits/limiter.js";
 import { operations } from "../operations/index.js";
 import type { AuditLines } from "../telemetry/audit/audit-log.js";
 import { mainThreadHandler } from "../threads/forwarded-operations.js";
@@ -25,6 +26,13 @@ export interface ListenOptions {
   readonly auditLines: AuditLines | undefined;
 }
 
+export interface Listening {
+  readonly server: Server;
+  readonly port: number;
+  /** Of the main thread; undefined without limits. */
+  readonly limiter: Limiter | undefined;
+}
+
 /** Accepts requests in the main thread and in the worker threads. */
 export async function listen({
   services,
@@ -35,7 +43,7 @@ export async function listen({
   shared,
   limits,
   auditLines,
-}: ListenOptions): Promise<{ server: Server; port: number }> {
+}: ListenOptions): Promise<Listening> {
   const { config, engine, log } = services;
   const owner = limitOwner(services);
   const limiter = mainThreadLimiter(limits, owner);
@@ -62,7 +70,7 @@ export async function listen({
     server.stopListening();
     await Promise.all([server.listen(config.host, port, true), workers.listen(config.host, port)]);
   }
-  return { server, port };
+  return { server, port, limiter };
 }
 
 /** The objects that worker threads call in the main thread. */

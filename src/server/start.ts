@@ -2,7 +2,6 @@ import type { Services } from "../api/services.js";
 import type { Config } from "../config/config.js";
 import { isRemote } from "../foundation/addresses.js";
 import { drain } from "../http/drain.js";
-import type { Server } from "../http/server.js";
 import { transportOf } from "../http/transport/open.js";
 import { readCertificate, watchCertificate } from "../http/transport/tls.js";
 import { withCommitPauses } from "../maintenance/commit-pauses.js";
@@ -13,6 +12,7 @@ import { startMetrics, startTracing, stopTracing } from "../telemetry/otlp/start
 import { tracing } from "../telemetry/tracing.js";
 import { SharedState } from "../threads/shared-state.js";
 import { listen } from "./listen.js";
+import { listenFlight } from "./listen-flight.js";
 import { openAudit } from "./open-audit.js";
 import { openAuthenticator } from "./open-authenticator.js";
 import { openLimits, reloadLimits, watchLimits } from "./open-limits.js";
@@ -20,7 +20,6 @@ import { openStorage, type Storage } from "./open-storage.js";
 import { startServices } from "./start-services.js";
 import { traceEngine } from "./trace-engine.js";
 import { WarmUp } from "./warm-up.js";
-import type { Workers } from "./workers.js";
 
 /** A server that accepts requests. */
 export interface RunningServer {
@@ -43,7 +42,7 @@ export interface RunningServer {
  * 2. Open the root and the catalog, and join the cluster.
  * 3. Clean up after a crash, adopt tables of other programs, and start jobs and maintenance.
  * 4. Open the key store, and create a first admin key if there is no key.
- * 5. Listen, and start the worker threads.
+ * 5. Listen for HTTP and for Flight SQL, and start the worker threads.
  * 6. Prewarm tables, while the server already accepts requests, and start to send metrics.
  */
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
@@ -67,7 +66,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
     const warmUp = config.prewarm.length > 0 ? new WarmUp(opened.authenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
     const authenticator = warmUp ?? opened.authenticator;
-    const { server, port } = await listen({
+    const { server, port, limiter } = await listen({
       services,
       workers,
       authenticator,
@@ -77,8 +76,10 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       limits,
       auditLines: audit?.lines,
     });
+    const flight = await listenFlight({ services, authenticator, limiter }, port);
+    const servers = [server, ...(flight ? [flight] : []), ...workers.servers];
     const stopMetrics = await startMetrics(config.otlp, log, () => measureMetrics(services));
-    const reloadTls = () => reloadCertificate(server, workers, log);
+    const reloadTls = () => reloadCertificate(servers, log);
     const stopWatchingTls = config.tls && watchCertificate(config.tls, () => void reloadTls());
     const allServers = [server, ...workers.servers];
     const reloadAllLimits = async () => limits && reloadLimits(limits, allServers, log);
@@ -96,7 +97,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       async stop() {
         stopWatchingTls?.();
         stopWatchingLimits?.();
-        if (!(await drain([server, ...workers.servers], config.drainTimeoutMs))) {
+        if (!(await drain(servers, config.drainTimeoutMs))) {
           log.warn("requests were still in flight at the end of the drain timeout");
         }
         await workers.stop();
@@ -130,9 +131,12 @@ async function openServerStorage(
   return { engine, store: withCommitPauses(store, { engine, storageOptions, log }) };
 }
 
-async function reloadCertificate(server: Server, workers: Workers, log: Logger): Promise<void> {
+async function reloadCertificate(
+  servers: readonly { reloadTls(): Promise<void> }[],
+  log: Logger,
+): Promise<void> {
   try {
-    await Promise.all([server, ...workers.servers].map((one) => one.reloadTls()));
+    await Promise.all(servers.map((server) => server.reloadTls()));
     log.info("reloaded the certificate for new connections");
   } catch (err) {
     log.error({ err }, "the certificate could not be reloaded; the former one stays in use");

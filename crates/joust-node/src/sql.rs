@@ -55,6 +55,8 @@ pub struct SqlStatement {
     pub tables: Vec<SqlTable>,
     /// What it changes, as JSON. Absent for a query.
     pub change: Option<String>,
+    /// The number of its parameters if it changes something.
+    pub parameters: u32,
 }
 
 /// A column of a result, without nulls: numbers that are integers, or texts.
@@ -103,8 +105,9 @@ pub struct SqlOptions {
     /// The content of `information_schema`.
     pub schemata: Option<Vec<String>>,
     pub tables: Option<Vec<SqlListed>>,
+    /// Only for `sql`.
     #[napi(ts_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv'")]
-    pub format: String,
+    pub format: Option<String>,
     /// Only use a state that was checked after this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
     /// Do not answer from an older version of a table, if this one exists.
@@ -113,6 +116,20 @@ pub struct SqlOptions {
     pub number: Option<f64>,
     /// Time that the request has left, ms; the engine stops its work then. No limit of its own when absent.
     pub timeout_ms: Option<f64>,
+}
+
+pub fn core_columns(columns: Vec<SqlColumn>) -> Vec<Column> {
+    let columns = columns.into_iter().map(|column| Column {
+        name: column.name,
+        values: match column.texts {
+            Some(texts) => Values::Texts(texts),
+            None => {
+                let numbers = column.numbers.unwrap_or_default().into_iter();
+                Values::Numbers(numbers.map(|number| number as i64).collect())
+            }
+        },
+    });
+    columns.collect()
 }
 
 fn output(format: &str) -> Output {
@@ -134,7 +151,7 @@ impl SqlOptions {
         }
     }
 
-    fn into_core(self) -> Result<(Vec<Source>, Listing)> {
+    pub fn into_core(self) -> Result<(Vec<Source>, Listing)> {
         let fresh = self.fresh();
         let sources = self.sources.into_iter().map(|source| {
             if let Some(name) = source.information {
@@ -184,6 +201,7 @@ impl Engine {
             |described| SqlStatement {
                 tables: described.tables.into_iter().map(SqlTable::from).collect(),
                 change: described.change,
+                parameters: described.parameters as u32,
             },
         )
     }
@@ -225,18 +243,8 @@ impl Engine {
     ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
         let engine = self.inner.clone();
         let work = async move {
-            let columns = columns.into_iter().map(|column| Column {
-                name: column.name,
-                values: match column.texts {
-                    Some(texts) => Values::Texts(texts),
-                    None => {
-                        let numbers = column.numbers.unwrap_or_default().into_iter();
-                        Values::Numbers(numbers.map(|number| number as i64).collect())
-                    }
-                },
-            });
             let mut answer = engine
-                .sql_result(columns.collect(), output(&format))
+                .sql_result(core_columns(columns), output(&format))
                 .await?;
             let first = answer.first().await?;
             Ok((first, answer))
@@ -257,7 +265,7 @@ impl Engine {
         let number = options.number;
         let timeout = options.timeout_ms.map(millis);
         let work = Box::pin(async move {
-            let output = output(&options.format);
+            let output = output(options.format.as_deref().unwrap_or_default());
             let (sources, listing) = options.into_core()?;
             let mut answer = engine.sql(&body, sources, listing, output, timeout).await?;
             let first = answer.first().await?;

@@ -5,8 +5,16 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTFOUND: "the host name is unknown: choose another --host",
 };
 
-/** The error for an address that a transport cannot listen on. `code`: the code of the system error. */
-export function addressError(host: string, port: number, code: string | undefined): Error {
+/**
+ * The error for an address that a transport cannot listen on. `code`: the code of the system error. `option`: the
+ * option that sets the port.
+ */
+export function addressError(
+  host: string,
+  port: number,
+  code: string | undefined,
+  option = "--port",
+): Error {
   const reason = reasons[code ?? ""] ?? code ?? "the address is not available";
-  return new Error(`cannot listen on ${host}:${port}: ${reason}`);
+  return new Error(`cannot listen on ${host}:${port}: ${reason.replace("--port", option)}`);
 }

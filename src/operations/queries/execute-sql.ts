@@ -3,11 +3,10 @@ import { accessTo } from "../../api/access.js";
 import { IDEMPOTENCY_KEY } from "../../api/idempotency/key.js";
 import { operation } from "../../api/operation.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
-import { timeoutOf } from "../../api/time-left.js";
-import { executeChange } from "../statements/execute-change.js";
 import { encodeResult } from "../statements/statement-result.js";
 import { statementServices } from "../statements/statement-run.js";
-import { runStatement, type SqlFormat } from "./sql-statement.js";
+import { executeStatement } from "./execute-statement.js";
+import type { SqlFormat } from "./sql-statement.js";
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(
   schema: T,
@@ -69,31 +68,26 @@ export const executeSql = operation({
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
-    const { payload: body, fresh } = call;
-    const onAbort = (work: () => void) => call.onAbort(work);
-    let headers: Readonly<Record<string, string>> = {};
-    const answer = await runStatement(services, body, {
-      format,
+    const { payload: body, requestId, context, fresh, timeLeftMs } = call;
+    const statement = {
+      body,
+      requestId,
+      context,
       fresh,
-      timeout: timeoutOf(call),
-      onAbort,
-      async change(change, tables) {
-        const caller = {
-          requestId: call.requestId,
-          context: call.context,
-          fresh,
-          namespace: [],
-          hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
-          respondAsync: prefersAsync(call.header("prefer")),
-          onAbort,
-          authorize: call.authorize.bind(call),
-        };
-        const result = await executeChange(services, caller, { body, tables }, change);
-        headers = result.headers;
-        return encodeResult(services, result, format);
-      },
-    });
-    return { kind: "arrow", contentType, answer, headers };
+      timeLeftMs,
+      namespace: [],
+      hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
+      respondAsync: prefersAsync(call.header("prefer")),
+      onAbort: (work: () => void) => call.onAbort(work),
+      authorize: call.authorize.bind(call),
+    };
+    const executed = await executeStatement(services, statement, (options) =>
+      services.engine.sql(body, { ...options, format }),
+    );
+    if (executed.kind === "rows") return { kind: "arrow", contentType, answer: executed.rows };
+    const { result } = executed;
+    const answer = await encodeResult(services, result, format);
+    return { kind: "arrow", contentType, answer, headers: result.headers };
   },
 });
 

@@ -1,6 +1,7 @@
 import {
   cancelQuery,
   type QueryAnswer,
+  type SqlOptions,
   type SqlSource,
   type SqlTable,
 } from "../../engine/index.js";
@@ -25,8 +26,8 @@ import { stateOf } from "./sql-table-state.js";
 /** The encoding of the result rows. */
 export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
 
-export interface SqlRun {
-  readonly format: SqlFormat;
+/** How a query runs. */
+export interface QueryRun {
   readonly fresh: Freshness;
   /** The namespace of names of one part; default: the root. */
   readonly namespace?: readonly string[];
@@ -34,43 +35,45 @@ export interface SqlRun {
   readonly timeout?: { timeoutMs?: number };
   /** Runs `work` if the client disconnects. */
   onAbort(work: () => void): void;
-  /** Runs a statement that changes something; absent: such statements are refused. */
-  change?(change: string, tables: readonly SqlTable[]): Promise<QueryAnswer>;
 }
 
 /**
- * Runs the statement of a JSON body `{query, parameters, limit}` over the catalog's tables.
+ * Runs the query of a JSON body `{query, parameters, limit}` over the catalog's tables, without a server.
  *
  * @throws code 13 for an invalid statement, 0 for one that joust does not have, 1 or 4 for a table that does not exist
  */
 export async function runStatement(
   services: ListingServices,
   body: Uint8Array,
-  run: SqlRun,
+  { format, ...run }: QueryRun & { readonly format: SqlFormat },
 ): Promise<QueryAnswer> {
   const { tables, change } = await services.engine.sqlStatement(body);
-  if (change === undefined) return runQuery(services, body, tables, run);
-  if (run.change) return run.change(change, tables);
+  if (change === undefined) {
+    return runQuery(services, tables, run, (options) =>
+      services.engine.sql(body, { ...options, format }),
+    );
+  }
   throw new JoustError(
     ErrorCode.Unsupported,
     "only a server runs this statement: send it to one with --url",
   );
 }
 
-async function runQuery(
+/** Calls the engine with the tables that a query names: `SqlStatement.tables`. @throws code 1 or 4 */
+export async function runQuery<T>(
   services: ListingServices,
-  body: Uint8Array,
   tables: readonly SqlTable[],
-  { format, fresh, namespace = [], timeout, onAbort }: SqlRun,
-): Promise<QueryAnswer> {
+  { fresh, namespace = [], timeout, onAbort }: QueryRun,
+  start: (options: SqlOptions) => Promise<T>,
+): Promise<T> {
   const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
   const number = nextQueryNumber();
-  const options = mergeObjects({ sources, format, number, ...listing, ...timeout }, fresh);
+  const options = mergeObjects({ sources, number, ...listing, ...timeout }, fresh);
   return withLiveTables(services, records, () => {
-    const answer = services.engine.sql(body, options);
+    const started = start(options);
     // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
     onAbort(() => cancelQuery(number));
-    return answer;
+    return started;
   });
 }
 

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from "prom-client";
 import type { Services } from "../../api/services.js";
-import type { MemoryUsage } from "../../engine/index.js";
+import { flightStats, type MemoryUsage } from "../../engine/index.js";
 import type { AuditCounters } from "../../telemetry/audit/audit-log.js";
 
 /** The services that have something to measure. */
@@ -42,6 +42,7 @@ export async function measureMetrics({
     ).set(lastRoundMillis / 1_000);
   }
   measureMemory(engine.memory(), registers);
+  measureFlight(registers);
   const { requests, plans } = engine.ended();
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   counter("joust_timed_out_total", "Queries and view refreshes that exceeded the time limit").inc(
@@ -104,4 +105,18 @@ function measureMemory(memory: MemoryUsage, registers: Registry[]): void {
     registers,
   });
   refusals.inc(refused);
+}
+
+function measureFlight(registers: Registry[]): void {
+  const stats = flightStats();
+  if (!stats) return;
+  const { calls, failed, active, streams, connections, sent } = stats;
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  counter("joust_flight_calls_total", "Calls of Flight SQL").inc(calls);
+  counter("joust_flight_calls_failed_total", "Calls of Flight SQL that failed").inc(failed);
+  counter("joust_flight_sent_bytes_total", "Bytes of rows that Flight SQL has sent").inc(sent);
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  gauge("joust_flight_calls", "Calls of Flight SQL in flight").set(active);
+  gauge("joust_flight_streams", "Streams of rows of Flight SQL in flight").set(streams);
+  gauge("joust_flight_connections", "Open connections of Flight SQL").set(connections);
 }

@@ -1,5 +1,6 @@
 import type { QueryAnswer, SqlColumn } from "../../engine/index.js";
 import type { SqlFormat } from "../queries/sql-statement.js";
+import type { Change } from "./change.js";
 import { waitForJob } from "./job-end.js";
 import type { JsonReply, StatementRun, StatementServices } from "./statement-run.js";
 
@@ -9,6 +10,10 @@ export interface StatementResult {
   readonly columns: SqlColumn[];
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** The columns of DESCRIBE MATERIALIZED VIEW and SHOW MATERIALIZED VIEWS. */
+export const VIEW_QUERY = "query";
+export const VIEW_NAME = "name";
 
 /** The headers of an operation's reply that the reply to the statement has too. */
 const passed = ["x-transaction-id", "x-lancedb-version"];
@@ -49,6 +54,12 @@ export async function afterJob(
   }
   await waitForJob(services.jobs, id, (work) => call.onAbort(work));
   return { columns: [], headers };
+}
+
+/** The names of the columns that the result of a statement has, if they are known and have texts. */
+export function resultColumns({ kind }: Change): string[] {
+  if (kind === "describe_view") return [VIEW_QUERY];
+  return kind === "show_views" ? [VIEW_NAME] : [];
 }
 
 /** A result in the format of the reply. */

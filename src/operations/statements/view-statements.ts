@@ -12,7 +12,14 @@ import { listMaterializedViews } from "../views/list-materialized-views.js";
 import { refreshMaterializedView } from "../views/refresh-materialized-view.js";
 import type { ChangeOf, Options } from "./change.js";
 import { missing, unless } from "./change-tables.js";
-import { afterJob, done, listed, type StatementResult } from "./statement-result.js";
+import {
+  afterJob,
+  done,
+  listed,
+  type StatementResult,
+  VIEW_NAME,
+  VIEW_QUERY,
+} from "./statement-result.js";
 import { type StatementRun, statementOperation } from "./statement-run.js";
 
 const creating = statementOperation(createMaterializedView);
@@ -134,7 +141,7 @@ export async function describeView(
   { view }: ChangeOf<"describe_view">,
 ): Promise<StatementResult> {
   const { value } = await run.run(describing, { id: await run.id(view) });
-  return listed("query", [value.query as string]);
+  return listed(VIEW_QUERY, [value.query as string]);
 }
 
 /** The names of the views in a namespace, in byte order. */
@@ -156,7 +163,7 @@ export async function showViews(
     page_token = value.page_token as string | undefined;
     if (page_token === undefined) break;
   }
-  return listed("name", names.slice(0, limit));
+  return listed(VIEW_NAME, names.slice(0, limit));
 }
 
 /** The namespace of a listing; `public` is the root, unless a namespace has that name. */

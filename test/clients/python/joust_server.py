@@ -5,6 +5,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -18,11 +19,18 @@ class JoustServer:
     root: str
     key: str = field(default_factory=lambda: f"joust_{secrets.token_urlsafe(32)}")
     url: str = ""
+    sql_port: int = field(default_factory=lambda: free_port())
 
     def __enter__(self) -> "JoustServer":
         environment = {k: v for k, v in os.environ.items() if not k.startswith("JOUST_")}
         self._process = subprocess.Popen(
-            ["node", REPOSITORY / "dist/cli/main.js", "serve", self.root, "--port", "0"],
+            [
+                "node",
+                REPOSITORY / "dist/cli/main.js",
+                "serve",
+                self.root,
+                *("--port", "0", "--sql-port", str(self.sql_port)),
+            ],
             env={**environment, "JOUST_API_KEY": self.key},
             stdout=subprocess.PIPE,
             text=True,
@@ -39,6 +47,11 @@ class JoustServer:
         self._process.send_signal(signal.SIGTERM)
         code = self._process.wait(timeout=30)
         assert code == 0, f"the server ended with {code}"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
 
 
 class TemporaryRoot:

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::Engine;
 use crate::Result;
 use crate::query::Answer;
-use crate::sql::{self, Column, Information, Listed, Listing, Opener, Output, Resources};
+use crate::sql::{
+    self, Column, Description, Information, Listed, Listing, Opener, Output, Resources, Rows,
+};
 use crate::storage::StorageOptions;
 use crate::table::ReadOptions;
 
@@ -39,6 +41,30 @@ impl Engine {
         sql::run(body, sources, output, self.sql_resources(timeout)).await
     }
 
+    /// As [`sql`](Self::sql), without an encoding.
+    pub async fn sql_rows(
+        &self,
+        body: &[u8],
+        sources: Vec<SqlSource>,
+        listing: Listing,
+        timeout: Option<Duration>,
+    ) -> Result<Rows> {
+        let sources = self.sql_sources(sources, listing)?;
+        sql::rows(body, sources, self.sql_resources(timeout)).await
+    }
+
+    /// Plans a query and does not run it.
+    pub async fn describe_sql(
+        &self,
+        body: &[u8],
+        sources: Vec<SqlSource>,
+        listing: Listing,
+        timeout: Option<Duration>,
+    ) -> Result<Description> {
+        let sources = self.sql_sources(sources, listing)?;
+        sql::describe(body, sources, self.sql_resources(timeout)).await
+    }
+
     /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `table`: the table that
     /// it changes, if there is one.
     pub async fn sql_written_rows(
@@ -64,6 +90,11 @@ impl Engine {
         sql::result(columns, output, self.memory()).await
     }
 
+    /// As [`sql_result`](Self::sql_result), without an encoding.
+    pub async fn sql_result_rows(&self, columns: Vec<Column>) -> Result<Rows> {
+        sql::result_rows(columns, self.memory()).await
+    }
+
     fn sql_resources(&self, timeout: Option<Duration>) -> Resources {
         Resources {
             memory: self.memory().clone(),
@@ -74,8 +105,8 @@ impl Engine {
 
     fn sql_sources(&self, sources: Vec<SqlSource>, listing: Listing) -> Result<Vec<sql::Source>> {
         let listing = Arc::new(listing);
-        let sources = sources.into_iter();
         sources
+            .into_iter()
             .map(|source| self.sql_source(source, &listing))
             .collect()
     }

@@ -1,32 +1,40 @@
 //! SQL over named tables: statements of clients, and the parts that views share with them.
 //!
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
-//! [`names`] resolves its names, and [`parameters`] substitutes `$1`. [`session`] runs it in bounded memory, over a
-//! [`source`] for each table, or over the catalog ([`information`]); [`thread`] runs it outside of the engine's
-//! threads. [`run`] does all of it for one request, and [`output`] encodes the rows. [`search`] has the searches of a
+//! [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose
+//! values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for each of its [`tables`], or over
+//! the catalog ([`information`]); [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one
+//! request, and [`output`] encodes the [`rows`]. [`search`] has the searches of a
 //! statement. [`change`] describes statements that change something; the server does them.
 
+mod bound;
 mod change;
 mod information;
 mod limits;
 mod names;
 mod output;
 mod parameters;
+mod placeholders;
 mod refused;
 mod request;
 mod result;
+mod rows;
 mod run;
 mod search;
 pub mod session;
 mod source;
 mod statement;
+mod tables;
 mod thread;
+mod unbound;
 
+pub use bound::request_body;
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;
 pub use request::{ReadStatement, read_statement};
-pub use result::{Column, Values, answer as result};
-pub use run::{Resources, Source, run, written_rows};
+pub use result::{Column, Values, answer as result, rows as result_rows};
+pub use rows::{Description, Rows};
+pub use run::{Resources, Source, describe, rows, run, written_rows};
 pub(crate) use source::{ScanSize, SourceTable};
 pub use statement::{Statement, TableName};

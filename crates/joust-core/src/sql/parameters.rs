@@ -9,32 +9,53 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Token;
 use serde_json::{Number, Value};
 
+use super::placeholders;
 use crate::error::{Error, Result};
 use crate::names::short;
 
 /// Nested lists in a value.
 const MAX_LISTS: usize = 4;
 
+/// The parameters of a query.
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'a> {
+    /// Their values, and the names of the first ones.
+    Values(&'a [Value], &'a [String]),
+    /// Not known yet: the query is only described.
+    Open,
+}
+
 /// The values for `$1`, `$2`, ….
 pub struct Parameters {
     given: Vec<Value>,
     values: Vec<Expr>,
+    /// The values are not known yet: all are NULL.
+    is_open: bool,
     /// Placeholders that are not replaced yet.
-    open: usize,
+    left: usize,
 }
 
 impl Parameters {
-    /// Every placeholder needs a value, and every value a placeholder.
-    pub fn new(values: &[Value], tokens: &[Token]) -> Result<Self> {
-        let mut used = vec![false; values.len()];
-        let mut open = 0;
-        for token in tokens {
+    /// Numbers the placeholders of a statement. Every placeholder needs a value, and every value a placeholder.
+    pub fn read(tokens: Vec<Token>, given: Given<'_>) -> Result<(Vec<Token>, Self)> {
+        let (tokens, given, is_open) = match given {
+            Given::Values(values, names) => {
+                (placeholders::number(tokens, names)?, values.to_vec(), false)
+            }
+            Given::Open => {
+                let tokens = placeholders::number(tokens, &[])?;
+                let count = placeholders::count(&tokens)?;
+                (tokens, vec![Value::Null; count], true)
+            }
+        };
+        let mut used = vec![false; given.len()];
+        let mut left = 0;
+        for token in &tokens {
             let name = match token {
                 Token::Placeholder(name) => name.as_str(),
-                Token::Question => "?",
                 _ => continue,
             };
-            open += 1;
+            left += 1;
             let place = number(name).and_then(|number| used.get_mut(number - 1));
             match place {
                 Some(used) => *used = true,
@@ -42,39 +63,49 @@ impl Parameters {
                     return Err(Error::invalid(format!(
                         "the query has `{}` and {}; give as many values in `parameters`",
                         short(name),
-                        counted(values.len())
+                        counted(given.len())
                     )));
                 }
-                None => {
-                    return Err(Error::invalid(format!(
-                        "the query has the placeholder `{}`; placeholders are $1, $2 and so on",
-                        short(name)
-                    )));
-                }
+                None => return Err(unnamed(name)),
             }
         }
-        if let Some(unused) = used.iter().position(|used| !used) {
+        if let Some(unused) = used.iter().position(|used| !used)
+            && !is_open
+        {
             return Err(Error::invalid(format!(
                 "`parameters` has a value that the query does not use: it has no `${}`; leave the value out or \
                  use it",
                 unused + 1
             )));
         }
-        let literals = values.iter().enumerate().map(|(at, value)| {
+        let literals = given.iter().enumerate().map(|(at, value)| {
             literal(value, 0).map_err(|error| {
                 Error::invalid(format!("parameter {}: {}", at + 1, error.message()))
             })
         });
-        Ok(Self {
-            given: values.to_vec(),
-            values: literals.collect::<Result<_>>()?,
-            open,
-        })
+        let values = literals.collect::<Result<_>>()?;
+        Ok((
+            tokens,
+            Self {
+                given,
+                values,
+                is_open,
+                left,
+            },
+        ))
+    }
+
+    pub fn given(&self) -> &[Value] {
+        &self.given
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// Some placeholders are not part of the query: a search has replaced them.
     pub fn used_by_searches(&mut self, count: usize) {
-        self.open = self.open.saturating_sub(count);
+        self.left = self.left.saturating_sub(count);
     }
 
     /// Replaces the placeholders of a query.
@@ -86,7 +117,7 @@ impl Parameters {
     pub fn value(&mut self, placeholder: &str) -> Option<Value> {
         let at = number(placeholder)? - 1;
         let value = self.given.get(at)?.clone();
-        self.open = self.open.saturating_sub(1);
+        self.left = self.left.saturating_sub(1);
         Some(value)
     }
 
@@ -108,7 +139,7 @@ impl Parameters {
 
     /// Checks that all placeholders are replaced.
     pub fn finish(&self) -> Result<()> {
-        match self.open {
+        match self.left {
             0 => Ok(()),
             _ => Err(misplaced()),
         }
@@ -135,7 +166,7 @@ fn write(value: &Value, tokens: &mut Vec<Token>) {
             }
         }
         Value::String(text) => tokens.push(Token::SingleQuotedString(text.clone())),
-        // `Parameters::new` rejects objects.
+        // `Parameters::read` rejects objects.
         Value::Object(_) => {}
         Value::Array(items) => {
             tokens.push(Token::LBracket);
@@ -159,10 +190,17 @@ impl VisitorMut for Parameters {
             && let Some(bound) = number(name).and_then(|number| self.values.get(number - 1))
         {
             *expr = bound.clone();
-            self.open = self.open.saturating_sub(1);
+            self.left = self.left.saturating_sub(1);
         }
         ControlFlow::Continue(())
     }
+}
+
+fn unnamed(placeholder: &str) -> Error {
+    Error::invalid(format!(
+        "the query has the placeholder `{}`; placeholders are $1, $2 and so on, or ?",
+        short(placeholder)
+    ))
 }
 
 /// 1 for `$1`.

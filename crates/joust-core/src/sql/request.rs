@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::change::{self, Change, Shape};
+use super::parameters::Given;
 use super::statement::{Statement, TableName};
 use crate::error::{Error, Result};
 use crate::query::{Identity, decode};
@@ -16,6 +17,12 @@ pub struct Request {
     query: String,
     #[serde(default)]
     parameters: Option<Vec<Value>>,
+    /// Names of the first parameters: `$name` is the parameter of that name.
+    #[serde(default)]
+    names: Option<Vec<String>>,
+    /// The values of the parameters are not known: the statement is only described.
+    #[serde(default)]
+    open: bool,
     /// The most rows to return. A statement that changes something has its own number of rows.
     #[serde(default)]
     pub limit: Option<u64>,
@@ -29,24 +36,41 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether the statement can be run.
+    pub fn check_bound(&self) -> Result<()> {
+        match self.open {
+            true => Err(Error::invalid(
+                "the parameters of the statement have no values; a statement is run with values",
+            )),
+            false => Ok(()),
+        }
+    }
+
     pub fn decode(body: &[u8]) -> Result<Self> {
         decode(body)
     }
 
     pub fn statement(&self) -> Result<Statement> {
-        Statement::new(&self.query, self.parameters())
+        Statement::new(&self.query, self.given())
     }
 
     /// The query of the rows that a statement writes, and their form.
     pub fn rows(&self) -> Result<(Statement, Shape)> {
-        let changing = change::read(&self.query, self.parameters())?;
+        self.check_bound()?;
+        let changing = change::read(&self.query, self.given())?;
         changing
             .and_then(|changing| changing.rows)
             .ok_or_else(|| Error::invalid("the statement writes no rows"))
     }
 
-    fn parameters(&self) -> &[Value] {
-        self.parameters.as_deref().unwrap_or_default()
+    fn given(&self) -> Given<'_> {
+        match self.open {
+            true => Given::Open,
+            false => Given::Values(
+                self.parameters.as_deref().unwrap_or_default(),
+                self.names.as_deref().unwrap_or_default(),
+            ),
+        }
     }
 }
 
@@ -56,15 +80,18 @@ pub struct ReadStatement {
     pub tables: Vec<TableName>,
     /// What it changes, as JSON (`change::Change`). Absent for a query.
     pub change: Option<String>,
+    /// The number of its parameters if it changes something.
+    pub parameters: usize,
 }
 
 /// Reads the statement of a request.
 pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
     let request = Request::decode(body)?;
-    let Some(mut changing) = change::read(&request.query, request.parameters())? else {
+    let Some(mut changing) = change::read(&request.query, request.given())? else {
         return Ok(ReadStatement {
             tables: request.statement()?.tables()?,
             change: None,
+            parameters: 0,
         });
     };
     if let (Change::ShowViews { limit, .. }, Some(most)) = (&mut changing.change, request.limit) {
@@ -79,6 +106,7 @@ pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
     Ok(ReadStatement {
         tables,
         change: Some(change),
+        parameters: changing.parameters,
     })
 }
 

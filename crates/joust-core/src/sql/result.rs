@@ -6,6 +6,8 @@ use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions,
 use arrow::datatypes::{DataType, Field, Schema};
 
 use super::output::Output;
+use super::rows::{Rows, Started};
+use crate::deadline::Deadline;
 use crate::error::Result;
 use crate::memory::{Memory, Use};
 use crate::query::Answer;
@@ -49,8 +51,29 @@ impl Values {
 
 /// The answer with these columns, which have the same number of rows. Without columns it has no rows.
 pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Result<Answer> {
+    let Started {
+        schema,
+        batches,
+        memory,
+    } = started(columns, memory).await?;
+    Ok(Answer::of_statement(
+        batches,
+        output.encoder(&schema)?,
+        memory,
+    ))
+}
+
+/// As [`answer`], without an encoding.
+pub async fn rows(columns: Vec<Column>, memory: &Memory) -> Result<Rows> {
+    Ok(Rows::new(
+        started(columns, memory).await?,
+        Deadline::new(None, ""),
+    ))
+}
+
+async fn started(columns: Vec<Column>, memory: &Memory) -> Result<Started> {
     let bytes: usize = columns.iter().map(|column| column.values.bytes()).sum();
-    let taken = memory.take(Use::Query, FIXED + 3 * bytes).await?;
+    let memory = memory.take(Use::Query, FIXED + 3 * bytes).await?;
     let fields = columns
         .iter()
         .map(|column| Field::new(&column.name, column.values.data_type(), false));
@@ -61,7 +84,10 @@ pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Re
         .collect();
     let options =
         RecordBatchOptions::new().with_row_count(Some(values.first().map_or(0, Array::len)));
-    let batch = RecordBatch::try_new_with_options(schema, values, &options)?;
-    let encoder = output.encoder(batch.schema_ref())?;
-    Ok(Answer::of_statement(super::run::one(batch), encoder, taken))
+    let batch = RecordBatch::try_new_with_options(schema.clone(), values, &options)?;
+    Ok(Started {
+        schema,
+        batches: super::run::one(batch),
+        memory,
+    })
 }

@@ -8,6 +8,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::names::{self, At, Names, Versions};
+use super::parameters::{Given, Parameters};
+use super::search::{self, OpenSearch, OpenTable, Searches};
+use super::session::{CATALOG, SCHEMA};
+use super::unbound::Unbound;
+use super::{limits, refused};
+use crate::error::{Error, Result};
+use crate::names::short;
+use crate::schema::expression::{self, Place};
+use arrow::datatypes::DataType;
 use datafusion::catalog::{MemoryCatalogProvider, MemorySchemaProvider, TableProvider};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::context::SQLOptions;
@@ -19,16 +29,6 @@ use datafusion::sql::sqlparser::ast::{DescribeAlias, Query, Statement as Ast, Vi
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace};
-use serde_json::Value;
-
-use super::names::{self, At, Names, Versions};
-use super::parameters::Parameters;
-use super::search::{self, OpenSearch, OpenTable, Searches};
-use super::session::{CATALOG, SCHEMA};
-use super::{limits, refused};
-use crate::error::{Error, Result};
-use crate::names::short;
-use crate::schema::expression::{self, Place};
 
 /// Bytes of a query.
 const MAX_LENGTH: usize = 64 << 10;
@@ -42,6 +42,8 @@ pub struct Statement {
     parsed: Parsed,
     searches: Searches,
     pub explain: Option<Explain>,
+    /// The same query with its placeholders, if their values are not known: `parsed` has NULL for each.
+    open: Option<Unbound>,
 }
 
 /// A query whose plan is requested.
@@ -76,12 +78,12 @@ impl Statement {
     }
 
     /// A query of a client.
-    pub fn new(sql: &str, values: &[Value]) -> Result<Self> {
+    pub fn new(sql: &str, given: Given<'_>) -> Result<Self> {
         check_length(sql)?;
         let tokens = without_comments(expression::tokenize_statement(&GenericDialect, sql)?);
-        let mut parameters = Parameters::new(values, &tokens)?;
+        let (tokens, mut parameters) = Parameters::read(tokens, given)?;
         let (tokens, mut versions) = Versions::read(tokens)?;
-        let (tokens, mut searches, placeholders) = Searches::read(tokens, values)?;
+        let (tokens, mut searches, placeholders) = Searches::read(tokens, &parameters)?;
         parameters.used_by_searches(placeholders);
         let (mut ast, explain) = explained(parse(tokens)?)?;
         if !matches!(ast, Ast::Query(_)) {
@@ -90,12 +92,17 @@ impl Statement {
                 None => refused::statement(&ast),
             });
         }
-        parameters.bind_in(&mut ast);
-        parameters.finish()?;
         versions.place_in(&mut ast);
         versions.finish()?;
-        searches.place(&mut ast)?;
-        Self::checked(ast, explain, searches)
+        if !searches.is_open() {
+            searches.place(&mut ast)?;
+        }
+        let open = parameters.is_open().then(|| ast.clone());
+        parameters.bind_in(&mut ast);
+        parameters.finish()?;
+        let mut statement = Self::checked(ast, explain, searches)?;
+        statement.open = open.map(|ast| Unbound::new(ast, parameters.given().len()));
+        Ok(statement)
     }
 
     /// A query that is a part of another statement. It cannot search.
@@ -110,7 +117,30 @@ impl Statement {
             parsed: Parsed::Statement(Box::new(ast)),
             searches,
             explain,
+            open: None,
         })
+    }
+
+    /// The number of its parameters if their values are not known and its searches need them.
+    pub fn open_searches_of(&self) -> Option<usize> {
+        let open = self.open.as_ref().filter(|_| self.searches.is_open());
+        open.map(|open| open.count)
+    }
+
+    /// The types of the parameters whose values are not known, as far as the query determines them. `tables` is as for
+    /// [`plan`](Self::plan).
+    pub async fn parameter_types(
+        &self,
+        context: &SessionContext,
+        tables: &[(TableName, Arc<dyn TableProvider>)],
+    ) -> Result<Vec<Option<DataType>>> {
+        let Some(open) = self.open.as_ref().filter(|open| open.count > 0) else {
+            return Ok(Vec::new());
+        };
+        for (name, table) in tables {
+            register(context, &name.registered, table.clone())?;
+        }
+        Ok(open.parameter_types(context).await)
     }
 
     /// The tables that it reads, without duplicates, in a deterministic order.

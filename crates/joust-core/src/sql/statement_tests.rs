@@ -69,7 +69,7 @@ fn anything_else_is_refused() {
 }
 
 fn refusal(sql: &str, parameters: &[Value]) -> String {
-    Statement::new(sql, parameters)
+    Statement::new(sql, Given::Values(parameters, &[]))
         .and_then(|statement| statement.tables())
         .err()
         .map(|error| error.message().to_string())
@@ -77,7 +77,10 @@ fn refusal(sql: &str, parameters: &[Value]) -> String {
 }
 
 fn named(sql: &str) -> Vec<(String, Option<At>)> {
-    let tables = Statement::new(sql, &[]).unwrap().tables().unwrap();
+    let tables = Statement::new(sql, Given::Values(&[], &[]))
+        .unwrap()
+        .tables()
+        .unwrap();
     tables
         .into_iter()
         .map(|table| (table.name.join("."), table.at))
@@ -139,7 +142,7 @@ fn more_than_three_names_are_one_namespace_and_a_table() {
 #[test]
 fn parameters_are_bound_as_values() {
     let bound = |sql: &str, parameters: &[Value]| {
-        Statement::new(sql, parameters)
+        Statement::new(sql, Given::Values(parameters, &[]))
             .map(|statement| statement.parsed.to_string())
             .map_err(|error| error.message().to_string())
     };
@@ -166,7 +169,8 @@ fn parameters_are_bound_as_values() {
         ("SELECT 1", vec![json!(1)], "no `$1`"),
         ("SELECT $0", vec![json!(1)], "$0"),
         ("SELECT $name", vec![json!(1)], "$name"),
-        ("SELECT ?", vec![json!(1)], "`?`"),
+        ("SELECT ?", vec![], "$1"),
+        ("SELECT ?, $1", vec![json!(1)], "one form"),
         ("SELECT $1", vec![json!({"a": 1})], "object"),
         ("SELECT repeat('x', $1)", vec![json!(1_000_000_000)], ""),
         ("SELECT * FROM $1", vec![json!("t")], ""),
@@ -217,4 +221,13 @@ fn other_statements_name_what_does_it() {
     ] {
         assert_eq!(refusal(sql, &[]), "", "{sql}");
     }
+}
+
+#[test]
+fn a_search_with_unknown_values_is_not_described() {
+    let described = |sql: &str| Statement::new(sql, Given::Open).unwrap().open_searches_of();
+    let sql = "SELECT * FROM vector_search('t', 'v', ?, 3) WHERE id > ?";
+    assert_eq!(described(sql), Some(2));
+    let sql = "SELECT * FROM vector_search('t', 'v', [1, 2], 3) WHERE id > ?";
+    assert_eq!(described(sql), None);
 }

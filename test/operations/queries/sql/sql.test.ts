@@ -149,6 +149,12 @@ describe("an SQL statement", () => {
     expectFailure(await none("'none'"), 404, 8);
   });
 
+  it("binds parameters to question marks in their order", async () => {
+    expect(await rows("SELECT ? AS a, ? AS b, '?' AS c", { parameters: [1, "x"] })).toEqual([
+      { a: 1, b: "x", c: "?" },
+    ]);
+  });
+
   it("binds parameters as values", async () => {
     const name = "it's; DROP TABLE t --";
     await joust.client.createTable("named", stream({ name: [type.text, [name, "b"]] }));

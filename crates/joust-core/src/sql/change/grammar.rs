@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use serde_json::{Map, Number, Value};
 
 use super::super::names::{self, Versions};
-use super::super::parameters::Parameters;
+use super::super::parameters::{Given, Parameters};
 use super::super::statement::{self, Statement};
 use super::condition::{self, Qualifier};
 use crate::error::{Error, Result};
@@ -28,10 +28,10 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    pub fn new(sql: &str, parameters: &[Value]) -> Result<Self> {
+    pub fn new(sql: &str, given: Given<'_>) -> Result<Self> {
         let tokens = expression::tokenize_statement(&GenericDialect, sql)?;
         let tokens = statement::without_comments(tokens);
-        let parameters = Parameters::new(parameters, &tokens)?;
+        let (tokens, parameters) = Parameters::read(tokens, given)?;
         let (tokens, versions) = Versions::read(tokens)?;
         expression::check_tokens(&tokens, Place::View)?;
         Ok(Self {
@@ -40,6 +40,10 @@ impl Grammar {
             parameters,
             versions,
         })
+    }
+
+    pub fn parameter_count(&self) -> usize {
+        self.parameters.given().len()
     }
 
     /// Takes a keyword if it is next.

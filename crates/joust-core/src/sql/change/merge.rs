@@ -99,16 +99,14 @@ pub(super) fn merge(grammar: &mut Grammar) -> Result<Changing> {
         false => &[],
     };
     let statement = grammar.statement(select(columns, factor)?)?;
-    Ok(Changing {
-        change: Change::Merge {
-            table,
-            on,
-            update,
-            insert,
-            delete,
-        },
-        rows: Some((statement, Shape::ByName)),
-    })
+    let merge = Change::Merge {
+        table,
+        on,
+        update,
+        insert,
+        delete,
+    };
+    Ok(Changing::with_rows(merge, statement, Shape::ByName))
 }
 
 /// The condition behind AND.

@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 pub use columns::Shape;
 use grammar::Grammar;
 
+use super::parameters::Given;
 use super::statement::{self, Statement};
 use crate::error::{Error, Result};
 
@@ -156,11 +157,26 @@ pub struct Changing {
     pub change: Change,
     /// The query of the rows that it writes, and the form that they get.
     pub rows: Option<(Statement, Shape)>,
+    /// The number of its parameters.
+    pub parameters: usize,
+}
+
+impl Changing {
+    fn with_rows(change: Change, query: Statement, shape: Shape) -> Self {
+        Self {
+            rows: Some((query, shape)),
+            ..change.into()
+        }
+    }
 }
 
 impl From<Change> for Changing {
     fn from(change: Change) -> Self {
-        Self { change, rows: None }
+        Self {
+            change,
+            rows: None,
+            parameters: 0,
+        }
     }
 }
 
@@ -171,17 +187,17 @@ const VERBS: &[&str] = &[
 ];
 
 /// Reads a statement. `None`: it is of another kind.
-pub fn read(sql: &str, parameters: &[Value]) -> Result<Option<Changing>> {
+pub fn read(sql: &str, given: Given<'_>) -> Result<Option<Changing>> {
     let word = first_word(sql);
     if !VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)) {
         return Ok(None);
     }
     statement::check_length(sql)?;
-    if let Some(view) = views::create(sql, parameters)? {
+    if let Some(view) = views::create(sql, given)? {
         return Ok(Some(view));
     }
-    let mut grammar = Grammar::new(sql, parameters)?;
-    let changing = if grammar.words(&["INSERT", "INTO"]) {
+    let mut grammar = Grammar::new(sql, given)?;
+    let mut changing = if grammar.words(&["INSERT", "INTO"]) {
         rows::insert(&mut grammar)?
     } else if grammar.words(&["DELETE", "FROM"]) {
         rows::delete(&mut grammar)?
@@ -210,6 +226,7 @@ pub fn read(sql: &str, parameters: &[Value]) -> Result<Option<Changing>> {
     } else {
         return Ok(None);
     };
+    changing.parameters = grammar.parameter_count();
     grammar.end()?;
     Ok(Some(changing))
 }

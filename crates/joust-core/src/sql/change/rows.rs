@@ -25,10 +25,12 @@ pub(super) fn insert(grammar: &mut Grammar) -> Result<Changing> {
         )));
     }
     let statement = grammar.query()?;
-    Ok(Changing {
-        change: Change::Insert { table },
-        rows: Some((statement, Shape::ByPosition(columns))),
-    })
+    let shape = Shape::ByPosition(columns);
+    Ok(Changing::with_rows(
+        Change::Insert { table },
+        statement,
+        shape,
+    ))
 }
 
 /// Whether a parenthesis begins a list of columns, and not a query.

@@ -34,14 +34,13 @@ pub(super) fn create(grammar: &mut Grammar, replace: bool) -> Result<Changing> {
     } else {
         return Err(grammar.unexpected("AS SELECT, or the columns in parentheses,"));
     };
-    Ok(Changing {
-        change: Change::CreateTable {
-            table,
-            if_not_exists,
-            replace,
-        },
-        rows: Some(rows),
-    })
+    let created = Change::CreateTable {
+        table,
+        if_not_exists,
+        replace,
+    };
+    let (query, shape) = rows;
+    Ok(Changing::with_rows(created, query, shape))
 }
 
 struct Column {
@@ -173,10 +172,12 @@ pub(super) fn alter(grammar: &mut Grammar) -> Result<Changing> {
                 column.name
             )));
         }
-        return Ok(Changing {
-            change: Change::AddColumns { table },
-            rows: Some(declared(columns)?),
-        });
+        let (query, shape) = declared(columns)?;
+        return Ok(Changing::with_rows(
+            Change::AddColumns { table },
+            query,
+            shape,
+        ));
     }
     if grammar.word("DROP") {
         let columns = alterations(grammar, "DROP", |grammar| Ok(grammar.name()?.join(".")))?;

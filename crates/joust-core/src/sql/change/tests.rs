@@ -7,14 +7,14 @@ use crate::schema::expression;
 
 /// What a statement changes, as the server gets it.
 pub(super) fn change(sql: &str, parameters: &[Value]) -> Value {
-    let changing = read(sql, parameters)
+    let changing = read(sql, Given::Values(parameters, &[]))
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
         .unwrap_or_else(|| panic!("{sql} is of another kind"));
     serde_json::to_value(&changing.change).unwrap()
 }
 
 pub(super) fn refusal(sql: &str) -> String {
-    match read(sql, &[]) {
+    match read(sql, Given::Values(&[], &[])) {
         Ok(Some(_)) => String::new(),
         Ok(None) => "another kind".to_string(),
         Err(error) => error.message().to_string(),
@@ -132,10 +132,31 @@ fn parameters_are_literals_of_conditions() {
             .collect();
         assert_eq!(texts, [text, text], "{written}");
     }
-    assert!(read("DELETE FROM t WHERE a = $1", &[]).is_err());
-    assert!(read("DELETE FROM t WHERE a = 1", &[json!(1)]).is_err());
-    assert!(read("DELETE FROM $1", &[json!("t")]).is_err());
-    assert!(read("UPDATE t SET a = $2 WHERE b = $1", &[json!(1), json!(2)]).is_ok());
+    let reads = |sql: &str, values: &[Value]| read(sql, Given::Values(values, &[])).is_ok();
+    assert!(!reads("DELETE FROM t WHERE a = $1", &[]));
+    assert!(!reads("DELETE FROM t WHERE a = 1", &[json!(1)]));
+    assert!(!reads("DELETE FROM $1", &[json!("t")]));
+    assert!(reads(
+        "UPDATE t SET a = $2 WHERE b = $1",
+        &[json!(1), json!(2)]
+    ));
+    assert_eq!(
+        change("DELETE FROM t WHERE a = ?", &[json!(7)]),
+        change("DELETE FROM t WHERE a = $1", &[json!(7)])
+    );
+}
+
+#[test]
+fn a_statement_without_values_has_a_number_of_parameters() {
+    for (sql, parameters) in [
+        ("DELETE FROM t WHERE a = ? AND b = ?", 2),
+        ("INSERT INTO t VALUES ($1, $3)", 3),
+        ("UPDATE t SET a = 1", 0),
+        ("DROP TABLE t", 0),
+    ] {
+        let changing = read(sql, Given::Open).unwrap().unwrap();
+        assert_eq!(changing.parameters, parameters, "{sql}");
+    }
 }
 
 /// A literal of another form keeps its value, or is refused: it never ends early.

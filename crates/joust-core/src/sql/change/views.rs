@@ -7,15 +7,16 @@ use serde_json::Value;
 use super::grammar::Grammar;
 use super::{Change, Changing, unknown_option};
 use crate::error::{Error, Result};
+use crate::sql::parameters::Given;
 use crate::sql::statement::Statement;
 
 /// `CREATE [OR REPLACE] MATERIALIZED VIEW [IF NOT EXISTS] n [WITH (option = value, …)] AS SELECT …`. `None`: another
 /// statement.
-pub(super) fn create(sql: &str, parameters: &[Value]) -> Result<Option<Changing>> {
+pub(super) fn create(sql: &str, given: Given<'_>) -> Result<Option<Changing>> {
     let Some((head, query)) = split(sql) else {
         return Ok(None);
     };
-    let mut grammar = Grammar::new(head, parameters)?;
+    let mut grammar = Grammar::new(head, given)?;
     grammar.expect("CREATE")?;
     let replace = grammar.words(&["OR", "REPLACE"]);
     grammar.expect("MATERIALIZED")?;

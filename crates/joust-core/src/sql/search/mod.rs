@@ -19,12 +19,12 @@ mod table;
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
-use serde_json::Value;
 
 pub use open::{OpenSearch, OpenTable};
 pub use plan::{SearchPlan, with_searches};
 pub use table::SearchTable;
 
+use super::parameters::Parameters;
 use super::statement::TableName;
 use crate::error::{Error, Result};
 use crate::query::Query;
@@ -37,7 +37,11 @@ const MAX_SEARCHES: usize = 8;
 
 /// The searches of a statement.
 #[derive(Default)]
-pub struct Searches(Vec<Search>);
+pub struct Searches {
+    all: Vec<Search>,
+    /// They need parameters whose values are not known: `all` lacks those that do.
+    is_open: bool,
+}
 
 struct Search {
     function: Function,
@@ -48,9 +52,9 @@ struct Search {
 }
 
 impl Searches {
-    /// Reads the calls from the tokens of a statement and replaces each by a name. `values` are the parameters of the
-    /// statement. Returns the number of placeholders in the calls, too.
-    pub fn read(tokens: Vec<Token>, values: &[Value]) -> Result<(Vec<Token>, Self, usize)> {
+    /// Reads the calls from the tokens of a statement and replaces each by a name. Returns the number of placeholders
+    /// in the calls, too.
+    pub fn read(tokens: Vec<Token>, parameters: &Parameters) -> Result<(Vec<Token>, Self, usize)> {
         let marked =
             |token: &Token| matches!(token, Token::Word(word) if word.value.contains(MARK));
         if tokens.iter().any(marked) {
@@ -70,11 +74,14 @@ impl Searches {
             let rest = &tokens[at + 1..];
             match Function::of_token(token).filter(|_| is_call(&kept, rest)) {
                 Some(function) => {
-                    let call = call::read(function, rest, values)?;
+                    let call = call::read(function, rest, parameters.given())?;
                     at += 1 + call.tokens;
                     placeholders += call.placeholders;
-                    kept.push(word(searches.0.len()));
-                    searches.add(function, call)?;
+                    kept.push(word(searches.all.len()));
+                    match parameters.is_open() && call.placeholders > 0 {
+                        true => searches.is_open = true,
+                        false => searches.add(function, call)?,
+                    }
                 }
                 None => {
                     kept.push(token.clone());
@@ -86,13 +93,13 @@ impl Searches {
     }
 
     fn add(&mut self, function: Function, call: call::Call) -> Result<()> {
-        if self.0.len() == MAX_SEARCHES {
+        if self.all.len() == MAX_SEARCHES {
             return Err(Error::invalid(format!(
                 "the query has more than {MAX_SEARCHES} searches; split it into several queries"
             )));
         }
         let (table, query) = function.query(call)?;
-        self.0.push(Search {
+        self.all.push(Search {
             function,
             table: TableName::of_text(&table)
                 .map_err(|error| function.error(error.code(), error.message()))?,
@@ -102,13 +109,18 @@ impl Searches {
         Ok(())
     }
 
+    /// Whether a search needs parameters whose values are not known.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// The tables that they search.
     pub fn tables(&self) -> impl Iterator<Item = &TableName> {
-        self.0.iter().map(|search| &search.table)
+        self.all.iter().map(|search| &search.table)
     }
 }
 

@@ -47,8 +47,8 @@ impl Searches {
         query: &Statement,
         tables: &[OpenTable],
     ) -> Result<Vec<Arc<OpenSearch>>> {
-        let mut places = Vec::with_capacity(self.0.len());
-        for (number, search) in self.0.into_iter().enumerate() {
+        let mut places = Vec::with_capacity(self.all.len());
+        for (number, search) in self.all.into_iter().enumerate() {
             let Some(table) = tables.iter().find(|table| table.name == search.table) else {
                 let message = "it searches a table; information_schema has none that it could";
                 return Err(search.function.error(Code::InvalidInput, message));

@@ -22,7 +22,7 @@ impl Searches {
         if let ControlFlow::Break(error) = visited {
             return Err(*error);
         }
-        if placed == self.0.len() {
+        if placed == self.all.len() {
             return Ok(());
         }
         Err(Error::invalid(
@@ -47,7 +47,7 @@ impl VisitorMut for Places<'_> {
         let TableFactor::Table { name, alias, .. } = factor else {
             return ControlFlow::Continue(());
         };
-        let Some(search) = search_of(name).and_then(|number| self.searches.0.get_mut(number))
+        let Some(search) = search_of(name).and_then(|number| self.searches.all.get_mut(number))
         else {
             return ControlFlow::Continue(());
         };

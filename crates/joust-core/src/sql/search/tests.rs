@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::plan::{SearchPlan, with_searches};
 use super::prefilter::{Relation, prefilters};
@@ -10,15 +10,17 @@ use super::*;
 use crate::query::Query;
 use crate::schema::expression::tokenize_statement;
 use crate::sql::At;
+use crate::sql::parameters::Given;
 use crate::sql::statement::Statement;
 
 /// The searches of a SELECT over `call`, and the number of its placeholders.
 fn read(call: &str, values: &[Value]) -> Result<(Vec<Search>, usize)> {
     let sql = format!("SELECT * FROM {call} AS s");
     let tokens = tokenize_statement(&GenericDialect, &sql)?;
-    let (tokens, searches, placeholders) = Searches::read(tokens, values)?;
+    let (tokens, parameters) = Parameters::read(tokens, Given::Values(values, &[]))?;
+    let (tokens, searches, placeholders) = Searches::read(tokens, &parameters)?;
     assert!(!tokens.contains(&Token::LParen), "{tokens:?}");
-    Ok((searches.0, placeholders))
+    Ok((searches.all, placeholders))
 }
 
 fn query(call: &str, values: &[Value]) -> Query {
@@ -27,10 +29,9 @@ fn query(call: &str, values: &[Value]) -> Query {
 }
 
 fn refusal(sql: &str, values: &[Value]) -> String {
-    Statement::new(sql, values)
+    Statement::new(sql, Given::Values(values, &[]))
         .err()
-        .map(|error| error.message().to_string())
-        .unwrap_or_default()
+        .map_or_else(String::new, |error| error.message().to_string())
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_table_is_named_as_in_a_from() {
     let statement = Statement::new(
         "SELECT * FROM t JOIN vector_search('t', 'v', [1]) a USING (id) JOIN text_search('u', 'x') b \
          USING (id)",
-        &[],
+        Given::Values(&[], &[]),
     )
     .unwrap();
     let names = |tables: Vec<TableName>| {
@@ -249,14 +250,15 @@ fn deep_and_long_arguments_are_read_without_recursion() {
 /// The restrictions of the searches of a statement. Each has the columns `id`, `year`, `meta`.
 fn restrictions(sql: &str) -> Vec<Option<String>> {
     let tokens = tokenize_statement(&GenericDialect, sql).unwrap();
-    let (tokens, mut searches, _) = Searches::read(tokens, &[]).unwrap();
+    let (tokens, parameters) = Parameters::read(tokens, Given::Values(&[], &[])).unwrap();
+    let (tokens, mut searches, _) = Searches::read(tokens, &parameters).unwrap();
     let mut ast = Parser::new(&GenericDialect)
         .with_tokens(tokens)
         .parse_statement()
         .unwrap();
     searches.place(&mut ast).unwrap();
     let relations: Vec<Relation> = searches
-        .0
+        .all
         .iter()
         .map(|search| Relation {
             alias: search.alias.clone(),

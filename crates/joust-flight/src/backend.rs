@@ -1,0 +1,118 @@
+//! What the service asks of the server that it is part of.
+
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use tonic::{Code, Status};
+
+/// The rows of a statement. Dropping them cancels the work.
+pub type BatchStream = BoxStream<'static, Result<RecordBatch, Status>>;
+
+/// Decides about names, users and time, and runs statements. Dropping a future cancels its work.
+#[async_trait]
+pub trait Backend: Send + Sync + 'static {
+    /// Identifies the caller of a call, and admits the call.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED` for unknown credentials, `RESOURCE_EXHAUSTED` beyond a limit.
+    async fn identify(&self, incoming: Incoming) -> Result<Identified, Status>;
+
+    /// Plans a statement and does not run it.
+    async fn describe(&self, context: &Context, statement: &Statement)
+    -> Result<Described, Status>;
+
+    /// Runs a statement.
+    async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status>;
+
+    /// A call has ended: the last event of each. It must not block.
+    fn finished(&self, report: Report);
+}
+
+/// A call whose caller is not identified yet.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// Unique in the process.
+    pub call: u64,
+    pub request_id: String,
+    /// The address of the client; empty if it is unknown.
+    pub remote: String,
+    /// The headers that the server decides by, in lower case.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The caller of a call.
+#[derive(Debug, Clone)]
+pub struct Identified {
+    /// Unique for each caller.
+    pub caller: String,
+    /// With this token later calls identify the caller.
+    pub token: String,
+}
+
+/// Where unqualified names of a statement are looked up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Of the header `database`; empty: none.
+    pub database: String,
+    /// Of the header `namespace-path`, or of the session; empty: the root.
+    pub namespace: String,
+}
+
+/// A call of an identified caller.
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub call: u64,
+    /// The id of the caller.
+    pub caller: String,
+    pub scope: Scope,
+}
+
+/// A statement of a client.
+#[derive(Debug, Clone, Default)]
+pub struct Statement {
+    pub sql: String,
+    /// One row: column *i* is `$i`, and `$name`.
+    pub parameters: Option<RecordBatch>,
+    /// The values of the parameters are not known: the statement is only described.
+    pub open: bool,
+}
+
+/// The columns of a statement's result; none for a statement without rows.
+#[derive(Debug, Clone)]
+pub struct Described {
+    pub schema: SchemaRef,
+    /// The parameters of an open statement.
+    pub parameters: SchemaRef,
+}
+
+/// What a statement did.
+pub enum Outcome {
+    Rows {
+        schema: SchemaRef,
+        batches: BatchStream,
+    },
+    /// It changed data: the number of rows, if it is known.
+    Changed(Option<i64>),
+}
+
+/// A call that has ended.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub call: u64,
+    /// The name of the call, such as `DoGet`.
+    pub operation: String,
+    pub code: Code,
+    /// Of a failure.
+    pub message: String,
+    /// The cause of a failure, for the log.
+    pub cause: Option<String>,
+    pub duration: Duration,
+    /// Bytes of the rows that were sent.
+    pub bytes: u64,
+    pub request_id: String,
+    /// The id of the caller; empty if it is unknown.
+    pub caller: String,
+}

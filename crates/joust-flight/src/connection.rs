@@ -1,0 +1,117 @@
+//! The sockets of clients.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Sleep, sleep};
+use tonic::transport::server::{Connected, TcpConnectInfo};
+
+/// How long a client may take to send its first bytes.
+const FIRST_BYTES: Duration = Duration::from_secs(10);
+
+/// A socket. It has a place among the bounded number of connections, and its client must begin soon.
+pub struct Connection {
+    stream: TcpStream,
+    /// Until the first bytes.
+    silence: Option<Pin<Box<Sleep>>>,
+    _place: Place,
+}
+
+/// A place among the bounded number of connections.
+pub struct Place {
+    open: Arc<AtomicUsize>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    /// `open` counts the connections.
+    pub fn take(permit: OwnedSemaphorePermit, open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self {
+            open: open.clone(),
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Connection {
+    pub fn new(stream: TcpStream, place: Place) -> Self {
+        // Without it the last part of a message waits for an acknowledgement of the part before.
+        let _ = stream.set_nodelay(true);
+        Self {
+            stream,
+            silence: Some(Box::pin(sleep(FIRST_BYTES))),
+            _place: place,
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if let Some(silence) = &mut self.silence {
+            if polled.is_ready() {
+                self.silence = None;
+            } else if silence.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}

@@ -1,0 +1,32 @@
+//! Flight SQL over gRPC, without Lance and without Node.
+//!
+//! The [`Backend`] decides about names, users and time, and runs statements. This crate does the protocol: [`Server`]
+//! listens, [`access`] identifies the caller of each call before it reads a message, [`service`] answers calls, and
+//! [`streams`] sends rows as fast as the client reads them.
+
+mod access;
+mod backend;
+mod calls;
+mod connection;
+mod ids;
+mod info;
+mod metadata;
+mod parameters;
+mod prepared;
+mod server;
+mod service;
+mod session;
+mod status;
+mod streams;
+mod ticket;
+
+pub use backend::{
+    Backend, BatchStream, Context, Described, Identified, Incoming, Outcome, Report, Scope,
+    Statement,
+};
+pub use server::{Certificate, Options, Server, Stats};
+pub use status::{of_code, with_cause};
+pub use tonic::{Code, Status};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! The service over loopback, with clients of tonic and arrow-flight.
+
+mod access;
+mod fake;
+mod lancedb;
+mod metadata;
+mod prepared;
+mod statements;

@@ -1,0 +1,195 @@
+//! Asks JavaScript.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema};
+use futures::{StreamExt, stream};
+use joust_core::sql::{Rows, request_body};
+use joust_flight::{
+    Backend, Code, Context, Described, Identified, Incoming, Outcome, Report, Statement, Status,
+    of_code, with_cause,
+};
+use napi::Status as NapiStatus;
+use napi::bindgen_prelude::FnArgs;
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use tokio::sync::oneshot;
+
+use super::call::{Answer, FlightEvent, FlightReply, FlightReport, Sent};
+
+pub type Tell = ThreadsafeFunction<
+    Sent,
+    (),
+    FnArgs<(FlightEvent, Option<FlightReply>)>,
+    NapiStatus,
+    false,
+    true,
+>;
+
+/// JavaScript as the backend of the service. One function gets all events, because only then they stay in order.
+pub struct JsBackend {
+    pub tell: Arc<Tell>,
+}
+
+impl JsBackend {
+    /// Dropping the future before the answer aborts the work in JavaScript.
+    async fn ask(&self, event: FlightEvent, body: Option<Vec<u8>>) -> Result<Answer, Status> {
+        let (sender, receiver) = oneshot::channel();
+        let mut abort = Abort {
+            call: event.call,
+            tell: Some(self.tell.clone()),
+        };
+        let sent = Sent {
+            event,
+            body,
+            answer: Some(sender),
+        };
+        let called = self
+            .tell
+            .call(sent, ThreadsafeFunctionCallMode::NonBlocking);
+        if called != NapiStatus::Ok {
+            abort.tell = None;
+            return Err(Status::unavailable("the server stops"));
+        }
+        let answer = receiver.await;
+        abort.tell = None;
+        answer.unwrap_or_else(|_| Err(Status::internal("the server did not answer the call")))
+    }
+
+    async fn ask_about(
+        &self,
+        kind: &str,
+        context: &Context,
+        statement: &Statement,
+    ) -> Result<Answer, Status> {
+        let parameters = statement.parameters.as_ref();
+        let body = request_body(&statement.sql, parameters, statement.open).map_err(failed)?;
+        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let event = FlightEvent {
+            call: context.call as f64,
+            kind: kind.to_string(),
+            database: present(&context.scope.database),
+            namespace_path: present(&context.scope.namespace),
+            ..FlightEvent::default()
+        };
+        self.ask(event, Some(body)).await
+    }
+}
+
+/// Tells JavaScript that an answer is not needed any more, unless `tell` is taken.
+struct Abort {
+    call: f64,
+    tell: Option<Arc<Tell>>,
+}
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        if let Some(tell) = self.tell.take() {
+            send(&tell, "abort", self.call, None);
+        }
+    }
+}
+
+fn send(tell: &Tell, kind: &str, call: f64, report: Option<FlightReport>) {
+    let event = FlightEvent {
+        call,
+        kind: kind.to_string(),
+        report,
+        ..FlightEvent::default()
+    };
+    let sent = Sent {
+        event,
+        body: None,
+        answer: None,
+    };
+    tell.call(sent, ThreadsafeFunctionCallMode::NonBlocking);
+}
+
+#[async_trait::async_trait]
+impl Backend for JsBackend {
+    async fn identify(&self, incoming: Incoming) -> Result<Identified, Status> {
+        let event = FlightEvent {
+            call: incoming.call as f64,
+            kind: "identify".to_string(),
+            headers: Some(incoming.headers.into_iter().collect()),
+            remote: Some(incoming.remote),
+            request_id: Some(incoming.request_id),
+            ..FlightEvent::default()
+        };
+        match self.ask(event, None).await? {
+            Answer::Identified(identified) => Ok(identified),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn describe(
+        &self,
+        context: &Context,
+        statement: &Statement,
+    ) -> Result<Described, Status> {
+        match self.ask_about("describe", context, statement).await? {
+            Answer::Described(description) => {
+                let types = description.parameters.into_iter().enumerate();
+                // A parameter of any type is described as text, which the engine casts.
+                let parameters = types.map(|(at, determined)| {
+                    let data_type = determined.unwrap_or(DataType::Utf8);
+                    Field::new(format!("${}", at + 1), data_type, true)
+                });
+                Ok(Described {
+                    schema: description.schema,
+                    parameters: Arc::new(Schema::new(parameters.collect::<Vec<_>>())),
+                })
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status> {
+        match self.ask_about("execute", context, statement).await? {
+            Answer::Rows(rows) => Ok(Outcome::Rows {
+                schema: rows.schema().clone(),
+                batches: stream::try_unfold(rows, next).boxed(),
+            }),
+            Answer::Changed(count) => Ok(Outcome::Changed(count)),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn finished(&self, report: Report) {
+        let is_fault = matches!(
+            report.code,
+            Code::Internal | Code::Unknown | Code::DataLoss | Code::Unavailable
+        );
+        let call = report.call as f64;
+        let report = FlightReport {
+            operation: report.operation,
+            status: format!("{:?}", report.code),
+            message: report.message,
+            cause: report.cause,
+            is_fault,
+            ms: report.duration.as_secs_f64() * 1_000.0,
+            bytes: report.bytes as f64,
+            request_id: report.request_id,
+            caller: report.caller,
+        };
+        send(&self.tell, "ended", call, Some(report));
+    }
+}
+
+async fn next(
+    mut rows: Box<Rows>,
+) -> Result<Option<(arrow::array::RecordBatch, Box<Rows>)>, Status> {
+    let batch = rows.next().await.map_err(failed)?;
+    Ok(batch.map(|batch| (batch, rows)))
+}
+
+fn failed(error: joust_core::Error) -> Status {
+    let status = of_code(error.code() as u32, error.message());
+    match error.cause() {
+        Some(cause) => with_cause(status, cause),
+        None => status,
+    }
+}
+
+fn unexpected() -> Status {
+    Status::internal("the server answered another question")
+}

@@ -1,0 +1,155 @@
+//! The events of one call of the Flight SQL server, and the answers of JavaScript.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema};
+use joust_core::sql::{Description, Rows};
+use joust_flight::{Identified, Status, of_code, with_cause};
+use napi::bindgen_prelude::{Buffer, FnArgs};
+use napi_derive::napi;
+use tokio::sync::oneshot;
+
+use crate::sql_rows::{SqlDescription, SqlRows};
+
+/// An event of a call of the Flight SQL server. Those of one call arrive in order.
+#[napi(object)]
+#[derive(Default)]
+pub struct FlightEvent {
+    /// Of the call, unique in the process.
+    pub call: f64,
+    /// `identify`, `describe` and `execute` have a reply to answer: who is the caller, plan a statement, run it. `abort`:
+    /// the client does not wait any more. `ended`: the last event of a call.
+    #[napi(ts_type = "'identify' | 'describe' | 'execute' | 'abort' | 'ended'")]
+    pub kind: String,
+    /// Of `identify`, in lower case; absent ones are missing.
+    pub headers: Option<HashMap<String, String>>,
+    /// Of `identify`: the address of the client; empty if it is unknown.
+    pub remote: Option<String>,
+    /// Of `identify`.
+    pub request_id: Option<String>,
+    /// Of a statement: the header `database`.
+    pub database: Option<String>,
+    /// Of a statement: the header `namespace-path`, or the schema of the session.
+    pub namespace_path: Option<String>,
+    /// Of a statement: JSON `{query, parameters}` for `Engine.sqlStatement`, `describeSql` and `sqlRows`.
+    pub body: Option<Buffer>,
+    /// Of `ended`.
+    pub report: Option<FlightReport>,
+}
+
+/// A call that has ended.
+#[napi(object)]
+pub struct FlightReport {
+    /// Such as `DoGet`.
+    pub operation: String,
+    /// The name of the gRPC code, such as `NotFound`.
+    pub status: String,
+    pub message: String,
+    /// The cause of a failure, for the log.
+    pub cause: Option<String>,
+    /// The client did not cause the failure.
+    pub is_fault: bool,
+    pub ms: f64,
+    /// Bytes of rows.
+    pub bytes: f64,
+    pub request_id: String,
+    /// The id of the caller; empty if it is unknown.
+    pub caller: String,
+}
+
+/// What JavaScript answers.
+pub enum Answer {
+    Identified(Identified),
+    Described(Description),
+    Rows(Box<Rows>),
+    Changed(Option<i64>),
+}
+
+/// An event on its way to JavaScript.
+pub struct Sent {
+    pub event: FlightEvent,
+    pub body: Option<Vec<u8>>,
+    /// Of an event that has a reply.
+    pub answer: Option<oneshot::Sender<Result<Answer, Status>>>,
+}
+
+impl Sent {
+    /// Runs on the event loop.
+    pub fn into_arguments(self) -> FnArgs<(FlightEvent, Option<FlightReply>)> {
+        let mut event = self.event;
+        event.body = self.body.map(Buffer::from);
+        let reply = self.answer.map(|answer| FlightReply {
+            answer: Some(answer),
+        });
+        (event, reply).into()
+    }
+}
+
+/// Takes one answer; later ones have no effect.
+#[napi]
+pub struct FlightReply {
+    answer: Option<oneshot::Sender<Result<Answer, Status>>>,
+}
+
+#[napi]
+impl FlightReply {
+    /// The id of the caller, and the token with which its later calls identify it.
+    #[napi]
+    pub fn identified(&mut self, caller: String, token: String) {
+        self.send(Ok(Answer::Identified(Identified { caller, token })));
+    }
+
+    #[napi]
+    pub fn described(&mut self, description: &SqlDescription) {
+        self.send(Ok(Answer::Described(description.inner.clone())));
+    }
+
+    /// A statement with parameters of any type, whose result has columns of text.
+    #[napi]
+    pub fn described_as(&mut self, columns: Vec<String>, parameters: u32) {
+        let fields = columns
+            .into_iter()
+            .map(|name| Field::new(name, DataType::Utf8, false));
+        self.send(Ok(Answer::Described(Description {
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            parameters: vec![None; parameters as usize],
+        })));
+    }
+
+    /// Takes the rows: the server sends them.
+    #[napi]
+    pub fn rows(&mut self, rows: &mut SqlRows) {
+        self.send(match rows.inner.take() {
+            Some(rows) => Ok(Answer::Rows(Box::new(rows))),
+            None => Err(Status::internal("the rows were taken before")),
+        });
+    }
+
+    /// A statement without rows has run. `count`: changed rows, if known.
+    #[napi]
+    pub fn changed(&mut self, count: Option<f64>) {
+        self.send(Ok(Answer::Changed(count.map(|count| count as i64))));
+    }
+
+    /// `code`: of the Lance namespace interface. `http`: the status that HTTP has for it. `cause`: for the log.
+    #[napi]
+    pub fn fail(&mut self, code: u32, http: u32, message: String, cause: Option<String>) {
+        let status = match http {
+            429 => Status::resource_exhausted(message),
+            504 => Status::deadline_exceeded(message),
+            _ => of_code(code, message),
+        };
+        self.send(Err(match cause {
+            Some(cause) => with_cause(status, cause),
+            None => status,
+        }));
+    }
+
+    fn send(&mut self, answer: Result<Answer, Status>) {
+        if let Some(sender) = self.answer.take() {
+            // The client may have cancelled the call.
+            let _ = sender.send(answer);
+        }
+    }
+}

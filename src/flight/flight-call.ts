@@ -1,0 +1,278 @@
+import type { Call, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
+import { type Identity, unauthenticated } from "../auth/authenticator.js";
+import { authorize, checkPermission } from "../auth/permission.js";
+import type { FlightEvent, FlightReply, FlightReport } from "../engine/index.js";
+import {
+  asJoustError,
+  ErrorCode,
+  errorReply,
+  hasCode,
+  type JoustError,
+} from "../foundation/errors.js";
+import { authorizePart } from "../http/authorize-part.js";
+import { checkLasts, RequestDeadline } from "../http/request-deadline.js";
+import type { RequestAdmission } from "../limits/request-admission.js";
+import { executeSql } from "../operations/queries/execute-sql.js";
+import {
+  describeStatement,
+  executeStatement,
+  type Statement,
+} from "../operations/queries/execute-statement.js";
+import type { StatementResult } from "../operations/statements/statement-result.js";
+import { readFreshness } from "../tables/freshness.js";
+import { keyOf } from "./credentials.js";
+import type { FlightDependencies } from "./flight-calls.js";
+import { FlightRecord } from "./flight-record.js";
+import { namespaceOf } from "./scope.js";
+
+/** A statement that waits for its answer. */
+interface Pending {
+  readonly reply: FlightReply;
+  /** The statement runs and is not only planned. */
+  readonly executes: boolean;
+}
+
+/**
+ * One call of a Flight SQL client. A statement of it passes the same steps as a request to `POST /v1/sql`:
+ *
+ * 1. `identify`: authenticate the caller, count the call for its limits, and start its deadline.
+ * 2. `answer`: check that the caller may run ExecuteSql, and restrict what it sees; count the query for the limits; plan
+ *    or run the statement. Each change that it makes is authorized as the operation that does it.
+ * 3. `end`: release what the call holds, and write the audit log.
+ */
+export class FlightCall {
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #requestId: string;
+  readonly #remote: string;
+  readonly #record: FlightRecord;
+  #identity: Identity | undefined;
+  #deadline: RequestDeadline | undefined;
+  #query: RequestAdmission | undefined;
+  #pending: Pending | undefined;
+  /** The deadline ended the call before its statement began. */
+  #overdue: JoustError | undefined;
+  /** A statement of the call changes something. */
+  #hasChanges = false;
+  /** The client does not wait for the statement any more. */
+  #cancelled = false;
+  /** Work to run if the client disconnects. */
+  #abortWorks: (() => void)[] = [];
+  readonly #releases: (() => void)[] = [];
+
+  constructor(
+    private readonly dependencies: FlightDependencies,
+    { headers, remote, requestId, report }: FlightEvent,
+  ) {
+    this.#headers = headers ?? {};
+    this.#remote = remote ?? "";
+    this.#requestId = requestId ?? report?.requestId ?? "";
+    const { audit } = dependencies.services;
+    this.#record = new FlightRecord(audit, this.#requestId, this.#remote, this.#headers);
+  }
+
+  /** Never throws. */
+  identify(reply: FlightReply): void {
+    this.#identify(reply).catch((error) => this.#fail(reply, error));
+  }
+
+  /** Plans or runs a statement. Never throws. */
+  answer(kind: "describe" | "execute", event: FlightEvent, reply: FlightReply): void {
+    const pending = { reply, executes: kind === "execute" };
+    this.#pending = pending;
+    this.#record
+      .run(() => this.#answer(pending, event))
+      .catch((error) => this.#fail(reply, this.#endedBy(error) ?? error))
+      .finally(() => {
+        if (this.#pending === pending) this.#pending = undefined;
+      });
+  }
+
+  /** The client has disconnected before it had the answer. */
+  abort(): void {
+    this.#cancelled = true;
+    for (const work of this.#abortWorks.splice(0)) work();
+  }
+
+  /** The call has ended. */
+  end(report: FlightReport): void {
+    this.#deadline?.clear();
+    this.#query?.end();
+    for (const release of this.#releases.splice(0)) release();
+    this.#record.finish(report);
+  }
+
+  async #identify(reply: FlightReply): Promise<void> {
+    const { authenticator, limiter, services } = this.dependencies;
+    const key = keyOf((name) => this.#headers[name]);
+    let identity: Identity | undefined;
+    try {
+      identity = await authenticator.identify(key);
+      if (!identity) throw unauthenticated();
+    } catch (error) {
+      if (limiter && hasCode(error, ErrorCode.Unauthenticated)) {
+        limiter.admitUnauthenticated(this.#remote, this.#header("x-forwarded-for"));
+      }
+      throw error;
+    }
+    this.#identity = this.#record.identity = identity;
+    limiter?.admit({ caller: identity, namespace: undefined, work: [] });
+    const headers = {
+      has: (name: string) => this.#headers[name] !== undefined,
+      get: (name: string) => this.#header(name),
+    };
+    const { requestTimeoutMs } = services.config;
+    this.#deadline = RequestDeadline.start(
+      headers,
+      requestTimeoutMs,
+      performance.now(),
+      this.#expire,
+    );
+    reply.identified(identity.id, key);
+  }
+
+  async #answer({ reply, executes }: Pending, event: FlightEvent): Promise<void> {
+    const identity = this.#requireIdentity();
+    const { services, limiter } = this.dependencies;
+    if (this.#overdue) throw this.#overdue;
+    if (executes) this.#record.operation = executeSql.id;
+    checkPermission(executeSql, identity, services.grants);
+    this.#query ??= limiter?.query(identity);
+    const body = event.body ?? new Uint8Array();
+    const visible = await authorize(executeSql, identity, this.#call(body), services);
+    const statement = await this.#statement(visible, body, event);
+    if (executes) await this.#execute(visible, statement, reply);
+    else await this.#describe(visible, statement, reply);
+  }
+
+  async #describe(services: Services, statement: Statement, reply: FlightReply): Promise<void> {
+    const described = await describeStatement(services, statement);
+    if (described.kind === "query") reply.described(described.description);
+    else reply.describedAs(described.columns, described.parameters);
+  }
+
+  async #execute(services: Services, statement: Statement, reply: FlightReply): Promise<void> {
+    const { engine } = services;
+    const executed = await executeStatement(services, statement, (options) =>
+      engine.sqlRows(statement.body, options),
+    );
+    // A deadline is for the time until the first rows, as over HTTP.
+    this.#deadline?.clear();
+    if (executed.kind === "rows") {
+      reply.rows(executed.rows);
+      return;
+    }
+    const { result } = executed;
+    this.#record.transaction = result.headers["x-transaction-id"];
+    const count = countOf(result);
+    if (result.columns.length === 0) reply.changed();
+    else if (count !== undefined) reply.changed(count);
+    else reply.rows(await engine.sqlResultRows(result.columns));
+  }
+
+  async #statement(
+    services: Services,
+    body: Uint8Array,
+    { database, namespacePath }: FlightEvent,
+  ): Promise<Statement> {
+    const { requestId, context, fresh, timeLeftMs } = this.#call(body);
+    return {
+      body,
+      requestId,
+      context,
+      fresh,
+      timeLeftMs,
+      namespace: await namespaceOf(services.catalog, database, namespacePath),
+      hasIdempotencyKey: false,
+      respondAsync: false,
+      onAbort: (work) => this.#onAbort(work),
+      authorize: (operation, call) => this.#authorizePart(operation, call),
+    };
+  }
+
+  /** The call as the operation of a statement has it. */
+  #call(payload: Uint8Array): Call<object, Uint8Array> {
+    return {
+      dialect: "namespace",
+      requestId: this.#requestId,
+      id: [],
+      path: {},
+      params: {},
+      payload,
+      context: {},
+      fresh: readFreshness((name) => this.#header(name)),
+      timeLeftMs: this.#deadline?.leftMs,
+      attempt: undefined,
+      header: (name) => this.#header(name),
+      onAbort: (work) => this.#onAbort(work),
+      authorize: (operation, call) => this.#authorizePart(operation, call),
+    };
+  }
+
+  async #authorizePart(operation: Operation, call: Call<unknown, unknown>): Promise<Services> {
+    const release = { onRelease: (work: () => void) => void this.#releases.push(work) };
+    const identity = this.#requireIdentity();
+    const services = await authorizePart(this.dependencies, release, identity, operation, call);
+    if (operation.permission === "read") return services;
+    if (!this.#hasChanges) checkLasts({ cancelled: this.#cancelled });
+    this.#hasChanges = true;
+    return services;
+  }
+
+  #onAbort(work: () => void): void {
+    if (this.#cancelled) work();
+    else this.#abortWorks.push(work);
+  }
+
+  /** Ends the statement that waits at the deadline of the call. */
+  readonly #expire = (): void => {
+    const deadline = this.#deadline as RequestDeadline;
+    const pending = this.#pending;
+    if (!pending) {
+      this.#overdue = deadline.exceeded("nothing");
+      return;
+    }
+    if (this.#hasChanges) {
+      this.#fail(pending.reply, deadline.exceeded("unknown"));
+      return;
+    }
+    this.abort();
+    this.#fail(pending.reply, deadline.exceeded("read"));
+  };
+
+  /** The error of work that ended at the deadline. */
+  #endedBy(error: unknown): unknown {
+    return this.#hasChanges ? undefined : this.#deadline?.endedBy(error);
+  }
+
+  /** Only the first answer of a reply has an effect. */
+  #fail(reply: FlightReply, error: unknown): void {
+    const failure = asJoustError(error);
+    const { code, message, status, cause } = failure;
+    this.#record.error ??= failure;
+    reply.fail(code, status ?? errorReply(code).status, message, causeText(cause));
+  }
+
+  #requireIdentity(): Identity {
+    if (this.#identity) return this.#identity;
+    throw new Error("a statement has no caller");
+  }
+
+  /** "" when absent. */
+  #header(name: string): string {
+    return this.#headers[name] ?? "";
+  }
+}
+
+/** The number of changed rows, if that is the result. */
+function countOf({ columns }: StatementResult): number | undefined {
+  const [column] = columns;
+  return columns.length === 1 && column?.name === "count" ? column.numbers?.[0] : undefined;
+}
+
+/** What only the log shows. */
+function causeText(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined;
+  const { internal } = cause as { internal?: unknown };
+  return typeof internal === "string" ? internal : cause.stack;
+}

@@ -1,0 +1,68 @@
+import type { Identity } from "../auth/authenticator.js";
+import type { FlightReport } from "../engine/index.js";
+import type { JoustError } from "../foundation/errors.js";
+import type { AuditLog } from "../telemetry/audit/audit-log.js";
+import { type RequestSpan, tracing } from "../telemetry/tracing.js";
+import { httpStatus } from "./http-status.js";
+
+/** What the audit log and the trace say about one call. */
+export class FlightRecord {
+  /** The operation that the call has run; undefined if it ran none. */
+  operation: string | undefined;
+  identity: Identity | undefined;
+  transaction: string | undefined;
+  error: JoustError | undefined;
+  readonly #span: RequestSpan | undefined;
+
+  constructor(
+    private readonly audit: AuditLog | undefined,
+    private readonly requestId: string,
+    private readonly remote: string,
+    headers: Readonly<Record<string, string>>,
+  ) {
+    const { traceparent = "", tracestate = "", "user-agent": agent } = headers;
+    this.#span = tracing?.startRequest(
+      "Flight SQL",
+      { traceparent, tracestate },
+      {
+        "rpc.system": "grpc",
+        "rpc.service": "arrow.flight.protocol.FlightService",
+        "client.address": remote,
+        "joust.request.id": requestId,
+        ...(agent !== undefined && { "user_agent.original": agent }),
+      },
+    );
+  }
+
+  /** Runs `work` so that the spans that it starts belong to the call. */
+  run<T>(work: () => T): T {
+    return this.#span ? this.#span.run(work) : work();
+  }
+
+  finish({ operation, status: code, ms, bytes }: FlightReport): void {
+    const status = httpStatus(code);
+    const { identity, transaction, error } = this;
+    this.#span?.end({
+      status,
+      attributes: {
+        "rpc.method": operation,
+        ...(transaction !== undefined && { "joust.transaction.id": transaction }),
+        ...(error && { "joust.error.code": error.code }),
+      },
+    });
+    this.audit?.write({
+      time: new Date().toISOString(),
+      request_id: this.requestId,
+      trace_id: this.#span?.ids?.trace_id,
+      remote: this.remote,
+      identity: identity ? { id: identity.id, name: identity.name } : null,
+      operation: this.operation ?? `Flight.${operation}`,
+      query: this.operation === undefined ? undefined : "sql",
+      transaction,
+      status,
+      error: error?.code,
+      ms: Math.round(ms * 100) / 100,
+      reply_bytes: bytes > 0 ? bytes : undefined,
+    });
+  }
+}

@@ -1,0 +1,69 @@
+import { timeoutOf } from "../../api/time-left.js";
+import type { SqlDescription, SqlOptions } from "../../engine/index.js";
+import type { Change } from "../statements/change.js";
+import { executeChange } from "../statements/execute-change.js";
+import { resultColumns, type StatementResult } from "../statements/statement-result.js";
+import type { StatementCall, StatementServices } from "../statements/statement-run.js";
+import { type QueryRun, runQuery } from "./sql-statement.js";
+
+/** A statement of a client, and the part of its call that it needs. */
+export interface Statement extends StatementCall {
+  /** JSON `{query, parameters, limit}`. The engine decodes it. */
+  readonly body: Uint8Array;
+  /** Time that the call has left, ms; undefined without a deadline. */
+  readonly timeLeftMs: number | undefined;
+}
+
+/** What a statement did: a query has rows, another statement a result. */
+export type Executed<Rows> =
+  | { readonly kind: "rows"; readonly rows: Rows }
+  | { readonly kind: "result"; readonly result: StatementResult };
+
+/**
+ * Runs any statement over the catalog. `query` starts the engine's work for a query.
+ *
+ * @throws code 13 for an invalid statement, 0 for one that joust does not have, 1 or 4 for a table that does not exist,
+ * and the errors of the operation that changes something
+ */
+export async function executeStatement<Rows>(
+  services: StatementServices,
+  statement: Statement,
+  query: (options: SqlOptions) => Promise<Rows>,
+): Promise<Executed<Rows>> {
+  const { body } = statement;
+  const { tables, change } = await services.engine.sqlStatement(body);
+  if (change === undefined) {
+    return { kind: "rows", rows: await runQuery(services, tables, runOf(statement), query) };
+  }
+  const result = await executeChange(services, statement, { body, tables }, change);
+  return { kind: "result", result };
+}
+
+/** What a statement will return. Nothing runs. */
+export type Described =
+  | { readonly kind: "query"; readonly description: SqlDescription }
+  /** Its result has columns of texts, or none that are known. */
+  | { readonly kind: "change"; readonly columns: string[]; readonly parameters: number };
+
+/** Plans a statement and does not run it. Throws as `executeStatement` does. */
+export async function describeStatement(
+  services: StatementServices,
+  statement: Statement,
+): Promise<Described> {
+  const { body } = statement;
+  const { tables, change, parameters } = await services.engine.sqlStatement(body);
+  if (change !== undefined) {
+    return { kind: "change", columns: resultColumns(JSON.parse(change) as Change), parameters };
+  }
+  const description = await runQuery(services, tables, runOf(statement), (options) =>
+    services.engine.describeSql(body, options),
+  );
+  return { kind: "query", description };
+}
+
+const runOf = (statement: Statement): QueryRun => ({
+  fresh: statement.fresh,
+  namespace: statement.namespace,
+  timeout: timeoutOf(statement),
+  onAbort: (work) => statement.onAbort(work),
+});

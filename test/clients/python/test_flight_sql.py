@@ -1,0 +1,120 @@
+"""Flight SQL with ADBC, `flightsql-dbapi` and pyarrow."""
+
+import adbc_driver_flightsql.dbapi
+import adbc_driver_manager
+import flightsql
+import pyarrow as pa
+import pyarrow.flight
+import pytest
+from adbc_driver_flightsql import DatabaseOptions
+from data import items
+
+ROWS = 5_000
+
+
+@pytest.fixture
+def rows(database, name):
+    """The name of a table with some rows."""
+    database.create_table(name, items(ROWS))
+    return name
+
+
+@pytest.fixture
+def adbc(server):
+    """A connection whose password is the key."""
+    options = {"username": "anyone", "password": server.key}
+    with adbc_driver_flightsql.dbapi.connect(
+        f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
+    ) as connection:
+        yield connection
+
+
+def test_adbc_runs_a_query(adbc, rows):
+    with adbc.cursor() as cursor:
+        cursor.execute(f"SELECT id, name FROM {rows} WHERE id < 3 ORDER BY id")
+        assert cursor.fetchall() == [(0, "item 0"), (1, "item 1"), (2, "item 2")]
+        cursor.execute(f"SELECT * FROM {rows}")
+        assert cursor.fetch_arrow_table().num_rows == ROWS
+
+
+def test_adbc_binds_parameters(adbc, rows):
+    with adbc.cursor() as cursor:
+        for placeholder in ["?", "$1"]:
+            cursor.execute(f"SELECT name FROM {rows} WHERE id = {placeholder}", (7,))
+            assert cursor.fetchall() == [("item 7",)]
+        cursor.execute("SELECT ? + ?", (1, 2))
+        assert cursor.fetchall() == [(3,)]
+        schema = cursor.adbc_prepare(f"SELECT id FROM {rows} WHERE name = $1 AND id < $2")
+        assert schema.types == [pa.string(), pa.int64()]
+
+
+def test_adbc_reports_errors(adbc, rows):
+    with adbc.cursor() as cursor:
+        with pytest.raises(adbc_driver_manager.ProgrammingError, match="no_such_table"):
+            cursor.execute("SELECT * FROM no_such_table")
+        with pytest.raises(adbc_driver_manager.NotSupportedError, match="DropTable"):
+            cursor.execute(f"DROP TABLE {rows}")
+            cursor.fetchall()
+
+
+def test_adbc_lists_the_catalog(adbc, rows):
+    objects = adbc.adbc_get_objects(depth="all", table_name_filter=rows).read_all().to_pylist()
+    [catalog] = [entry for entry in objects if entry["catalog_name"] == "joust"]
+    [public] = [
+        schema for schema in catalog["catalog_db_schemas"] if schema["db_schema_name"] == "public"
+    ]
+    [table] = public["db_schema_tables"]
+    assert table["table_name"] == rows
+    assert "vector" in [column["column_name"] for column in table["table_columns"]]
+    assert adbc.adbc_get_table_types() == ["TABLE"]
+    assert adbc.adbc_get_table_schema(rows, db_schema_filter="public").names[0] == "id"
+    assert adbc.adbc_get_info()["vendor_name"] == "joust"
+
+
+def test_adbc_sends_the_key_as_a_header(server, rows):
+    header = f"{DatabaseOptions.RPC_CALL_HEADER_PREFIX.value}namespace-path"
+    options = {
+        DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {server.key}",
+        header: "public",
+    }
+    with adbc_driver_flightsql.dbapi.connect(
+        f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
+    ) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {rows}")
+            assert cursor.fetchone() == (ROWS,)
+
+
+def test_a_wrong_key_is_refused(server):
+    with pytest.raises(adbc_driver_manager.Error, match="API key"):
+        with adbc_driver_flightsql.dbapi.connect(
+            f"grpc://127.0.0.1:{server.sql_port}",
+            db_kwargs={"username": "anyone", "password": "joust_wrong"},
+            autocommit=True,
+        ) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+
+
+def test_flightsql_dbapi(server, rows):
+    client = flightsql.FlightSQLClient(
+        host="127.0.0.1", port=server.sql_port, token=server.key, insecure=True
+    )
+    with flightsql.connect(client) as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"SELECT name FROM {rows} WHERE id < 2 ORDER BY id")
+        assert [tuple(row) for row in cursor.fetchall()] == [("item 0",), ("item 1",)]
+    info = client.get_tables(include_schema=True)
+    tables = client.do_get(info.endpoints[0].ticket).read_all()
+    assert rows in tables["table_name"].to_pylist()
+
+
+def test_pyarrow_authenticates_with_a_password(server):
+    with pyarrow.flight.connect(f"grpc://127.0.0.1:{server.sql_port}") as client:
+        header = client.authenticate_basic_token("anyone", server.key)
+        assert header == (b"authorization", f"Bearer {server.key}".encode())
+        options = pyarrow.flight.FlightCallOptions(headers=[header])
+        actions = {action.type for action in client.list_actions(options)}
+        assert "CreatePreparedStatement" in actions
+        with pytest.raises(pyarrow.flight.FlightUnauthenticatedError):
+            client.list_actions()

@@ -1,0 +1,250 @@
+/** Flight SQL decides as HTTP: roles, grants, limits, deadlines, the audit log. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { tableObject } from "../../src/catalog/grants/grants.js";
+import { setupGrants } from "../auth/grants/grant-callers.js";
+import { items } from "../harness/arrow.js";
+import { createKey } from "../harness/cli.js";
+import type { Json } from "../harness/client.js";
+import { FlightClient, type FlightError } from "../harness/flight-client.js";
+import { setupServer, startServerForTest } from "../harness/setup-server.js";
+import { tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
+import { sqlPort } from "./sql-port.js";
+
+/** The gRPC codes. */
+const INVALID = 3;
+const TIMED_OUT = 4;
+const NOT_FOUND = 5;
+const DENIED = 7;
+const EXHAUSTED = 8;
+const UNAUTHENTICATED = 16;
+
+const failure = (work: Promise<unknown>): Promise<FlightError> =>
+  work.then(
+    () => expect.fail("the call succeeded"),
+    (error) => error,
+  );
+
+/** Joins tables for long enough that a deadline ends it. */
+const LONG =
+  "SELECT count(*) FROM big a CROSS JOIN big b CROSS JOIN big c WHERE a.id + b.id > c.id";
+
+describe("a caller", () => {
+  const joust = setupServer();
+  const grants = setupGrants(joust);
+  const connect = (key: string) =>
+    new FlightClient(`http://127.0.0.1:${sqlPort(joust.server)}`, key);
+  let reader: FlightClient;
+  let granted: FlightClient;
+
+  beforeAll(async () => {
+    const { client, root } = joust;
+    for (const name of ["ns", "hidden"]) await client.createNamespace(name);
+    for (const name of ["t", "ns$t", "hidden$t"]) await client.createTable(name, items(5));
+    reader = connect((await createKey(root, "read")).key);
+    const { key, id } = await createKey(root, "none");
+    await grants.grants.grant(`key:${id}`, tableObject(["ns", "t"]), ["select", "insert"]);
+    granted = connect(key);
+  });
+
+  it("without a role or a grant reads nothing", async () => {
+    const { key } = await createKey(joust.root, "none");
+    const stranger = connect(key);
+    for (const name of ["t", "ns.t", "missing"]) {
+      expect((await failure(stranger.sql(`SELECT * FROM ${name}`))).code, name).toBe(NOT_FOUND);
+    }
+    const listed = await stranger.sql("SELECT table_name FROM information_schema.tables");
+    expect(listed.numRows).toBe(0);
+    stranger.close();
+  });
+
+  it("with a grant on one table reads only it", async () => {
+    expect((await granted.sql("SELECT * FROM ns.t")).numRows).toBe(5);
+    const listed = await granted.sql(
+      "SELECT table_schema, table_name FROM information_schema.tables",
+    );
+    expect(listed.toArray().map(String)).toEqual(['{"table_schema": "ns", "table_name": "t"}']);
+    for (const sql of [
+      "SELECT * FROM t",
+      "SELECT * FROM hidden.t",
+      "SELECT * FROM ns.t JOIN hidden.t USING (id)",
+      "INSERT INTO ns.t SELECT * FROM hidden.t",
+      "DELETE FROM hidden.t",
+    ]) {
+      expect((await failure(granted.sql(sql))).code, sql).toBe(NOT_FOUND);
+    }
+    const headers = { database: "hidden" };
+    expect((await failure(granted.sql("SELECT * FROM t", { headers }))).code).toBe(NOT_FOUND);
+  });
+
+  it("changes what its grants allow, and nothing else", async () => {
+    const inserted = await granted.sql("INSERT INTO ns.t SELECT * FROM ns.t WHERE id < 2");
+    expect(inserted.toArray().map(String)).toEqual(['{"count": 2}']);
+    expect(await joust.client.count("ns$t")).toBe(7);
+    const denied = await failure(granted.sql("DELETE FROM ns.t"));
+    expect(denied.code).toBe(DENIED);
+    expect(denied.message).toMatch(/privilege delete on table "ns\$t"/);
+    expect(await joust.client.count("ns$t")).toBe(7);
+    expect((await failure(granted.sql("CREATE TABLE ns.u AS SELECT 1 AS x"))).code).toBe(DENIED);
+  });
+
+  it("with the role `read` changes nothing", async () => {
+    expect((await reader.sql("SELECT * FROM t")).numRows).toBe(5);
+    for (const sql of ["DELETE FROM t", "DROP TABLE t", "CREATE SCHEMA s"]) {
+      const error = await failure(reader.sql(sql));
+      expect([error.code, error.message], sql).toEqual([
+        DENIED,
+        expect.stringMatching(/ needs (write|admin)/),
+      ]);
+    }
+    expect(await joust.client.count("t")).toBe(5);
+  });
+
+  it("loses access with its grant", async () => {
+    const { key, id } = await createKey(joust.root, "none");
+    const client = connect(key);
+    const held = [`key:${id}`, tableObject(["t"]), ["select"]] as const;
+    await grants.grants.grant(...held);
+    expect((await client.sql("SELECT * FROM t")).numRows).toBe(5);
+    await grants.grants.revoke(...held);
+    await waitFor("the grant is revoked", async () => {
+      const error = await client.sql("SELECT * FROM t").catch((caught) => caught);
+      return error.code === NOT_FOUND;
+    });
+    client.close();
+  });
+});
+
+describe("limits", () => {
+  it("count calls, queries and unauthenticated calls", async () => {
+    const dir = tempDir("flight-limits");
+    const file = join(dir, "limits.yaml");
+    writeFileSync(
+      file,
+      JSON.stringify({
+        roles: { read: { requests_per_second: 0.01, burst: 3 }, write: { concurrent_queries: 1 } },
+        unauthenticated: { requests_per_second: 0.01, burst: 2 },
+      }),
+    );
+    const server = await startServerForTest({ args: ["--limits", file] });
+    const connect = async (role: "" | "read" | "write") =>
+      new FlightClient(
+        `http://127.0.0.1:${sqlPort(server)}`,
+        role === "" ? "" : (await createKey(server.root, role)).key,
+      );
+    await server.client.createTable("big", items(20_000));
+
+    const reader = await connect("read");
+    for (let n = 0; n < 3; n++) await reader.sql("SELECT 1");
+    const refused = await failure(reader.sql("SELECT 1"));
+    expect([refused.code, refused.message]).toEqual([
+      EXHAUSTED,
+      expect.stringContaining("(limit `requests_per_second`)"),
+    ]);
+
+    const writer = await connect("write");
+    let second: Promise<FlightError> | undefined;
+    await failure(
+      writer.sql("SELECT a.* FROM big a CROSS JOIN big b", {
+        onMessage: () => {
+          second ??= failure(writer.sql("SELECT 1"));
+          return false;
+        },
+      }),
+    );
+    expect((await second)?.message).toContain("(limit `concurrent_queries`)");
+    await waitFor("the query has ended", () =>
+      writer.sql("SELECT 1").then(
+        () => true,
+        () => false,
+      ),
+    );
+
+    const nobody = await connect("");
+    const codes: number[] = [];
+    for (let n = 0; n < 4; n++) codes.push((await failure(nobody.sql("SELECT 1"))).code);
+    expect(codes).toEqual([UNAUTHENTICATED, UNAUTHENTICATED, EXHAUSTED, EXHAUSTED]);
+    for (const client of [reader, writer, nobody]) client.close();
+  });
+});
+
+describe("a deadline", () => {
+  const joust = setupServer();
+  let flight: FlightClient;
+  beforeAll(async () => {
+    await joust.client.createTable("big", items(2_000));
+    flight = new FlightClient(`http://127.0.0.1:${sqlPort(joust.server)}`, joust.server.key);
+  });
+
+  it("ends a query, and says which limit", async () => {
+    const headers = { "x-request-timeout-ms": "200" };
+    const error = await failure(flight.sql(LONG, { headers }));
+    expect(error.code).toBe(TIMED_OUT);
+    expect(error.message).toContain("200 ms, the limit that `x-request-timeout-ms` sets");
+  });
+
+  it("that is malformed is refused", async () => {
+    const headers = { "x-request-timeout-ms": "soon" };
+    expect((await failure(flight.sql("SELECT 1", { headers }))).code).toBe(INVALID);
+  });
+
+  it("before the first change changes nothing", async () => {
+    const headers = { "x-request-timeout-ms": "1" };
+    const outcomes = new Set<string>();
+    for (let n = 0; n < 20; n++) {
+      await joust.client.createTable("once", items(3), { mode: "overwrite" });
+      const error = await failure(flight.sql("DELETE FROM once", { headers })).catch(
+        () => undefined,
+      );
+      await joust.client.ok("/v1/table/once/describe", {});
+      if (error === undefined) {
+        expect(await joust.client.count("once")).toBe(0);
+        outcomes.add("changed");
+      } else if (!error.message.includes("its outcome is unknown")) {
+        expect(error.code).toBe(TIMED_OUT);
+        expect(await joust.client.count("once")).toBe(3);
+        outcomes.add("nothing");
+      }
+    }
+    expect(outcomes.size).toBeGreaterThan(0);
+  });
+});
+
+it("the audit log has a line for each call", async () => {
+  const path = join(tempDir("flight-audit"), "audit.log");
+  const server = await startServerForTest({ args: ["--audit-log", path] });
+  const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+  await server.client.createTable("t", items(3));
+  await flight.sql("SELECT * FROM t", { headers: { "x-request-id": "read-1" } });
+  await flight.sql("DELETE FROM t WHERE id = 1", { headers: { "x-request-id": "change-1" } });
+  await failure(flight.sql("SELECT * FROM missing", { headers: { "x-request-id": "missing-1" } }));
+  const nobody = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, "");
+  await failure(nobody.sql("SELECT 1", { headers: { "x-request-id": "nobody-1" } }));
+  const line = (id: string): Promise<Json> =>
+    waitFor(`the line of ${id}`, () => {
+      const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+      return lines.map((text) => JSON.parse(text)).find(({ request_id }) => request_id === id);
+    });
+  const identity = { id: "--api-key", name: "--api-key" };
+  const common = { remote: "127.0.0.1", identity, operation: "ExecuteSql", query: "sql" };
+  expect(await line("read-1")).toMatchObject({
+    ...common,
+    status: 200,
+    reply_bytes: expect.any(Number),
+  });
+  expect(await line("change-1")).toMatchObject({
+    ...common,
+    status: 200,
+    transaction: expect.stringMatching(/./),
+  });
+  expect(await line("missing-1")).toMatchObject({ ...common, status: 404, error: 4 });
+  expect(await line("nobody-1")).toMatchObject({
+    identity: null,
+    operation: "Flight.DoGet",
+    status: 401,
+    error: 16,
+  });
+  for (const client of [flight, nobody]) client.close();
+});
