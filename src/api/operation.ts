@@ -4,6 +4,7 @@ import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
 import type { LimitedWork } from "../limits/request-admission.js";
 import type { Freshness } from "../tables/target.js";
+import type { AuditedGrant } from "../telemetry/audit/audit-log.js";
 import type { Access } from "./access.js";
 import type { Attempt } from "./idempotency/idempotency.js";
 import type { Services } from "./services.js";
@@ -149,6 +150,12 @@ export interface Operation {
   readonly repeatable?: true;
   /** The kind of a query, for the audit log and for traces: from its undecoded body, without any of its values. */
   queryKind?(body: Uint8Array): string;
+  /** The grant that a request names, for the audit log. It contains no secret. */
+  audited?(
+    // biome-ignore lint/suspicious/noExplicitAny: as for handle
+    payload: any,
+    services: Pick<Services, "grants">,
+  ): Promise<AuditedGrant>;
   /**
    * The handler needs state that exists once in the process, so it always runs on the main thread. There it
    * sees no headers and no deadline, and `onAbort` never runs.
@@ -205,7 +212,7 @@ export function operation<
 >(
   declaration: Omit<
     Operation,
-    "handle" | "params" | "body" | "access" | "permission" | "administrative" | "uses"
+    "handle" | "params" | "body" | "access" | "permission" | "administrative" | "audited" | "uses"
   > & {
     params: P;
     body: B;
@@ -218,6 +225,7 @@ export function operation<
         services: Pick<Services, Names[number]>,
       ): boolean | Promise<boolean>;
     };
+    audited?(payload: PayloadOf<B>, services: Pick<Services, "grants">): Promise<AuditedGrant>;
     uses: Names;
     handle(
       services: Pick<Services, Names[number]>,

@@ -2,6 +2,7 @@ import {
   type GrantEntry,
   type Grants,
   namespaceObject,
+  objectText,
   SERVER,
   type SecuredObject,
   tableObject,
@@ -99,10 +100,7 @@ function readObject(text: string): SecuredObject {
   throw new ConfigError(`--on must be server, namespace:a$b or table:a$b$t, got "${text}"`);
 }
 
-const line = ({ subject, object, privileges }: GrantEntry): string => {
-  const path = object.kind === "server" ? [] : object.kind === "table" ? object.id : object.path;
-  const name = object.kind === "server" ? "server" : `${object.kind}:${path.join(DELIMITER)}`;
-  return `${subject}  ${name}  ${privileges.join(",")}`;
-};
+const line = ({ subject, object, privileges }: GrantEntry): string =>
+  `${subject}  ${objectText(object)}  ${privileges.join(",")}`;
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -3,7 +3,7 @@ import type { Services } from "../api/services.js";
 import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.js";
 import { parseQuery } from "../api/validation/params.js";
 import type { JoustError } from "../foundation/errors.js";
-import type { AuditLog } from "../telemetry/audit/audit-log.js";
+import type { AuditEntry, AuditedGrant, AuditLog } from "../telemetry/audit/audit-log.js";
 import { type RequestSpan, type TraceIds, tracing } from "../telemetry/tracing.js";
 import type { HttpRequest } from "./http-request.js";
 import type { RequestCall } from "./request-call.js";
@@ -24,17 +24,23 @@ const ROW_COUNTS: Readonly<Record<string, string>> = {
 /** The methods that OpenTelemetry knows. */
 const METHODS = /^(?:get|head|post|put|delete|connect|options|trace|patch|query)$/;
 
+/** The audit log, and what describes a request for it. */
+interface Audit extends Pick<Services, "grants"> {
+  readonly log: AuditLog;
+}
+
 /** Makes the records of requests, for the audit log and for traces. */
 export class RequestObserver {
   private constructor(
-    private readonly audit: AuditLog | undefined,
+    private readonly audit: Audit | undefined,
     private readonly scheme: string,
   ) {}
 
   /** Undefined if nothing needs records. */
-  static of({ audit, config }: Pick<Services, "audit" | "config">): RequestObserver | undefined {
-    if (!audit && !tracing) return undefined;
-    return new RequestObserver(audit, config.tls ? "https" : "http");
+  static of(services: Pick<Services, "audit" | "config" | "grants">): RequestObserver | undefined {
+    const { audit: log, grants } = services;
+    if (!log && !tracing) return undefined;
+    return new RequestObserver(log && { log, grants }, services.config.tls ? "https" : "http");
   }
 
   /** `segment`: the raw identifier in the path. */
@@ -83,12 +89,14 @@ export class RequestObserver {
 export class RequestRecord {
   #kind: string | undefined;
   #transaction: string | undefined;
+  #version: number | undefined;
+  #grant: Promise<AuditedGrant | undefined> | undefined;
   #rows: Record<string, number> | undefined;
   #replyBytes: number | undefined;
   #error: JoustError | undefined;
 
   constructor(
-    private readonly audit: AuditLog | undefined,
+    private readonly audit: Audit | undefined,
     private readonly request: HttpRequest,
     private readonly operation: Operation | undefined,
     private readonly object: string | undefined,
@@ -112,6 +120,8 @@ export class RequestRecord {
     handle: () => Promise<Reply> | Reply,
   ): Promise<Reply> | Reply {
     if (payload instanceof Uint8Array) this.#kind = operation.queryKind?.(payload);
+    // Also for a caller that is refused. If the catalog fails, the line has no grant.
+    if (this.audit) this.#grant = operation.audited?.(payload, this.audit).catch(() => undefined);
     const reply = this.run(handle);
     if (!(reply instanceof Promise)) this.#replied(operation, reply);
     // The caller handles the error.
@@ -128,6 +138,7 @@ export class RequestRecord {
     this.#replyBytes = dataBytes(reply);
     if (permission === "read" || reply.kind !== "json") return;
     for (const [member, value] of Object.entries(reply.value ?? {})) {
+      if (member === "version" && typeof value === "number") this.#version = value;
       const kind = ROW_COUNTS[member];
       if (kind === undefined || typeof value !== "number") continue;
       this.#rows ??= {};
@@ -150,12 +161,18 @@ export class RequestRecord {
         ...(this.#error && { "joust.error.code": this.#error.code }),
       },
     });
-    if (this.audit) this.#writeTo(this.audit, status);
+    if (this.audit) this.#writeTo(this.audit.log, this.#entry(status));
   }
 
-  #writeTo(audit: AuditLog, status: number): void {
+  #writeTo(log: AuditLog, entry: AuditEntry): void {
+    // The request may end before the catalog has named the subject of the grant.
+    if (this.#grant) void this.#grant.then((grant) => log.write({ ...entry, grant }));
+    else log.write(entry);
+  }
+
+  #entry(status: number): AuditEntry {
     const { identity, requestId, started, headers, sentBytes } = this.request;
-    audit.write({
+    return {
       time: new Date().toISOString(),
       request_id: requestId,
       trace_id: this.traceIds?.trace_id,
@@ -165,6 +182,7 @@ export class RequestRecord {
       object: this.object,
       query: this.#kind,
       transaction: this.#transaction,
+      version: this.#version,
       status,
       error: this.#error?.code,
       ms: Math.round((performance.now() - started) * 100) / 100,
@@ -172,7 +190,7 @@ export class RequestRecord {
       request_bytes: headers.contentLength,
       // A stream that broke off has sent only a part.
       reply_bytes: sentBytes > 0 ? sentBytes : this.#replyBytes,
-    });
+    };
   }
 }
 

@@ -2,7 +2,8 @@ import pLimit from "p-limit";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
 import { encodePath } from "../catalog/path.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
-import { type TableDependencies, tableHandle } from "../tables/open-table.js";
+import { checkLive, type TableDependencies, tableHandle } from "../tables/open-table.js";
+import type { Logger } from "../telemetry/logger.js";
 import type { StorageLimit, Usage } from "./limit-owner.js";
 
 /** How long a measurement of a namespace is valid, ms. It finds what other servers and other tools wrote. */
@@ -19,20 +20,30 @@ const CONCURRENCY = 4;
 
 export interface UsageDependencies extends TableDependencies {
   readonly catalog: TableDependencies["catalog"] & Pick<Catalog, "listAllTables" | "tableByKey">;
+  readonly log: Pick<Logger, "warn">;
+}
+
+interface TableUsage extends Usage {
+  readonly id: readonly string[];
+  /** The key of the table's record: another table may get the name. */
+  readonly key: string;
 }
 
 /**
  * What namespaces hold, from the manifests of their tables' main branches.
  *
  * Tables that requests of this server changed are measured again at the next question. All tables of a namespace are
- * measured again after a while, and before a request is refused.
+ * measured again after a while, and before a request is refused. A table that cannot be read counts with its last size,
+ * so that it does not block the writes to others.
  */
 export class NamespaceUsage {
-  readonly #tables = new Map<string, Usage & { id: readonly string[] }>();
+  readonly #tables = new Map<string, TableUsage>();
   /** Identifiers of tables that have changed since their measurement. */
   readonly #changed = new Map<string, readonly string[]>();
   readonly #measured = new Map<string, { atMillis: number; tookMillis: number }>();
   readonly #running = new Map<string, Promise<void>>();
+  /** Keys of the tables that the last measurement could not read, by name: each is logged once. */
+  readonly #unreadable = new Map<string, string>();
 
   constructor(private readonly dependencies: UsageDependencies) {}
 
@@ -93,7 +104,7 @@ export class NamespaceUsage {
     const ids = await this.#tablesBelow(namespace);
     const names = new Set(ids.map((id) => encodePath(id)));
     for (const [name, { id }] of this.#tables) {
-      if (isBelow(id, namespace) && !names.has(name)) this.#tables.delete(name);
+      if (isBelow(id, namespace) && !names.has(name)) this.#forget(id);
     }
     const limit = pLimit(CONCURRENCY);
     await Promise.all(ids.map((id) => limit(() => this.#measureTable(id))));
@@ -122,16 +133,49 @@ export class NamespaceUsage {
   }
 
   async #measureTable(id: readonly string[]): Promise<void> {
-    const name = encodePath(id);
+    let record: TableRecord | undefined;
     try {
-      const record: TableRecord = await this.dependencies.catalog.table(id);
+      record = await this.dependencies.catalog.table(id);
       const { numRows, totalBytes } = await tableHandle(this.dependencies, record).stats();
-      this.#tables.set(name, { id, rows: numRows, bytes: totalBytes });
+      const name = encodePath(id);
+      this.#tables.set(name, { id, key: record.key, rows: numRows, bytes: totalBytes });
+      this.#unreadable.delete(name);
     } catch (error) {
-      // Dropped meanwhile, or without a version.
-      if (!isMissing(error)) throw error;
-      this.#tables.delete(name);
+      // The catalog alone decides whether the table exists: its files may be missing.
+      if (record ? await this.#isDropped(record) : isMissing(error)) this.#forget(id);
+      else if (record) this.#keepLast(record, error);
+      else throw error;
     }
+  }
+
+  async #isDropped(record: TableRecord): Promise<boolean> {
+    try {
+      await checkLive(this.dependencies, record);
+      return false;
+    } catch (error) {
+      if (isMissing(error)) return true;
+      throw error;
+    }
+  }
+
+  #forget(id: readonly string[]): void {
+    const name = encodePath(id);
+    this.#tables.delete(name);
+    this.#unreadable.delete(name);
+  }
+
+  /** Lets a table that cannot be read count with its last size; with nothing if there is none. */
+  #keepLast({ id, key, declared }: TableRecord, err: unknown): void {
+    const name = encodePath(id);
+    if (this.#tables.get(name)?.key !== key) this.#tables.delete(name);
+    // A declared table has no version that could be read.
+    if (declared || this.#unreadable.get(name) === key) return;
+    this.#unreadable.set(name, key);
+    const { rows, bytes } = this.#tables.get(name) ?? { rows: 0, bytes: 0 };
+    this.dependencies.log.warn(
+      { err, table: id.join("$"), rows, bytes },
+      "a table could not be measured; it counts for limits with its last known size: repair or drop it",
+    );
   }
 }
 

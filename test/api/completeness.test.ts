@@ -101,6 +101,7 @@ const partlyAdministrative = [
   "UpdateTable",
   "AlterTableAddColumns",
   "AlterTableAlterColumns",
+  "UpdateFieldMetadata",
   "BatchCommitTables",
 ];
 const writes =

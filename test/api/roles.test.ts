@@ -105,6 +105,25 @@ const partly: Record<
     ],
     write: [`${table}/alter_columns`, { alterations: [{ path: "twice", rename: "double" }] }],
   },
+  UpdateFieldMetadata: {
+    admin: [
+      { "virtual_column.image": "registry.example/other" },
+      { unit: "m", virtual_column: "true" },
+      { "virtual_column.manifest": null },
+    ].map((metadata) => [
+      `${table}/update_field_metadata`,
+      {
+        updates: [
+          { path: "id", metadata: { unit: "m" } },
+          { path: "id", metadata },
+        ],
+      },
+    ]),
+    write: [
+      `${table}/update_field_metadata`,
+      { updates: [{ path: "id", metadata: { unit: "m", virtual_columns: "none" } }] },
+    ],
+  },
   BatchCommitTables: {
     admin: [
       { declare_table: { id: ["batch"], location: "elsewhere" } },

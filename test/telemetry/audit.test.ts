@@ -78,9 +78,9 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
     const empty = { request_bytes: 0 };
     expect(entries).toEqual([
       { ...writing, operation: "CreateNamespace", object: "demo" },
-      { ...writing, operation: "CreateTable", request_id: "create-1" },
-      { ...writing, operation: "InsertIntoTable", ...rows({ inserted: 2 }) },
-      { ...writing, operation: "DeleteFromTable", ...rows({ deleted: 1 }) },
+      { ...writing, operation: "CreateTable", request_id: "create-1", version: 1 },
+      { ...writing, operation: "InsertIntoTable", version: 2, ...rows({ inserted: 2 }) },
+      { ...writing, operation: "DeleteFromTable", version: 3, ...rows({ deleted: 1 }) },
       {
         ...reading,
         operation: "QueryTable",

@@ -26,6 +26,12 @@ export function describeObject(object: SecuredObject): string {
     : `namespace ${formatPath(object.path)}`;
 }
 
+/** An object as commands and the audit log name it: `server`, `namespace:a$b` or `table:a$b$t`. */
+export function objectText(object: SecuredObject): string {
+  if (object.kind === "server") return "server";
+  return `${object.kind}:${(object.kind === "table" ? object.id : object.path).join("$")}`;
+}
+
 /** One privilege of one subject on one object. */
 export interface Grant {
   /** `key:ID`, `user:ISSUER#SUBJECT` or `group:NAME`. */

@@ -1,7 +1,8 @@
 import { operation } from "../../api/operation.js";
 import { SERVER } from "../../catalog/grants/grants.js";
+import { bindingRequest } from "./binding-request.js";
 import { grantAccess, onObject } from "./objects.js";
-import { bindingRequest, boundRole, privilegesOfRole, readRole } from "./roles.js";
+import { boundRole, privilegesOfRole, readRole } from "./roles.js";
 import { parseSubject } from "./subjects.js";
 
 export const deleteRoleBinding = operation({

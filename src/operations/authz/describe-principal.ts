@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { invalidInput } from "../../foundation/errors.js";
+import { auditedGrant } from "./audited-grant.js";
 import { grantAccess, onObject } from "./objects.js";
 import { boundRole } from "./roles.js";
 import { idOf, missing, parseSubject } from "./subjects.js";
@@ -23,6 +24,7 @@ export const describePrincipal = operation({
   }),
   access: { ...grantAccess(), also: () => onObject(undefined, "grant") },
   unrecorded: true,
+  audited: (payload, { grants }) => auditedGrant(grants, { subject: payload.principal }),
   uses: ["grants"],
   async handle({ grants }, { payload }) {
     const subject = await parseSubject(grants, payload.principal);

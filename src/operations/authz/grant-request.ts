@@ -1,5 +1,13 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { nothing } from "../../api/schemas.js";
+import type { Services } from "../../api/services.js";
+import { auditedGrant } from "./audited-grant.js";
+
+const schema = Type.Object({
+  subject: Type.String(),
+  object: Type.String(),
+  privilege: Type.String(),
+});
 
 /** Members of the operations that add or delete a grant. */
 export const grantRequest = {
@@ -7,14 +15,9 @@ export const grantRequest = {
   methods: ["POST"],
   tag: "Authorization",
   params: nothing,
-  body: {
-    kind: "json",
-    schema: Type.Object({
-      subject: Type.String(),
-      object: Type.String(),
-      privilege: Type.String(),
-    }),
-  },
+  body: { kind: "json", schema },
   reply: Type.Object({}),
   unrecorded: true,
+  audited: (payload: Static<typeof schema>, { grants }: Pick<Services, "grants">) =>
+    auditedGrant(grants, payload),
 } as const;

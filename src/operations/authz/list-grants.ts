@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
+import { auditedGrant } from "./audited-grant.js";
 import { continuation, nextPage, pageMembers, readPage } from "./listing.js";
 import { formatObject, grantAccess, onObject, parseObject } from "./objects.js";
 import { formatPrivileges } from "./privilege-names.js";
@@ -35,6 +36,7 @@ export const listGrants = operation({
   }),
   access: { ...grantAccess(), also: ({ payload }) => onObject(payload.object, "grant") },
   unrecorded: true,
+  audited: (payload, { grants }) => auditedGrant(grants, payload),
   uses: ["grants"],
   async handle({ grants }, { payload }) {
     const { subject, object } = payload;

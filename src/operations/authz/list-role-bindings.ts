@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { SERVER } from "../../catalog/grants/grants.js";
+import { auditedGrant } from "./audited-grant.js";
 import { continuation, nextPage, pageMembers, readPage } from "./listing.js";
 import { grantAccess, onObject } from "./objects.js";
 import { coveredRole, readRole } from "./roles.js";
@@ -35,6 +36,7 @@ export const listRoleBindings = operation({
   }),
   access: { ...grantAccess(), also: () => onObject(undefined, "grant") },
   unrecorded: true,
+  audited: (payload, { grants }) => auditedGrant(grants, { ...payload, object: "system" }),
   uses: ["grants"],
   async handle({ grants }, { payload }) {
     const { subject } = payload;

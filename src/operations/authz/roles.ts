@@ -1,6 +1,4 @@
 /** Roles as LanceDB binds them: the privileges of a role, granted on the server. */
-import { Type } from "@sinclair/typebox";
-import { nothing } from "../../api/schemas.js";
 import { type Grants, SERVER } from "../../catalog/grants/grants.js";
 import {
   covers,
@@ -41,18 +39,3 @@ export async function boundRole(
   const { items } = await grants.list({ subject, object: SERVER }, {});
   return coveredRole(items[0]?.privileges ?? []);
 }
-
-/** Members of the operations that add or delete a binding. */
-export const bindingRequest = {
-  dialect: "lancedb",
-  methods: ["POST"],
-  tag: "Authorization",
-  params: nothing,
-  body: {
-    kind: "json",
-    schema: Type.Object({ subject: Type.String(), role: Type.String() }),
-  },
-  reply: Type.Object({}),
-  unrecorded: true,
-  uses: ["grants"],
-} as const;

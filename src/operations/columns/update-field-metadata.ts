@@ -5,6 +5,7 @@ import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../a
 import type { FieldMetadataUpdate } from "../../engine/index.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
+import { declaresFunction } from "./virtual-column.js";
 
 export const updateFieldMetadata = operation({
   id: "UpdateFieldMetadata",
@@ -41,6 +42,11 @@ export const updateFieldMetadata = operation({
     transaction_id: transactionId,
   }),
   access: accessTo("table", "update"),
+  administrative: {
+    to: "change a function (metadata `virtual_column.*`) that other tools run",
+    includes: ({ payload }) =>
+      payload.updates.some(({ metadata }) => Object.keys(metadata).some(declaresFunction)),
+  },
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
     const updates = payload.updates.map(({ path, metadata, replace }): FieldMetadataUpdate => {

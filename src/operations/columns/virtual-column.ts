@@ -55,6 +55,9 @@ type Change = Static<typeof virtualColumnChange>;
 
 const KEY = "virtual_column";
 
+/** Whether a key of a field's metadata belongs to the declaration of a virtual column. */
+export const declaresFunction = (key: string): boolean => key === KEY || key.startsWith(`${KEY}.`);
+
 /** The columns that a declaration adds: one, or one for each output. */
 export async function planVirtualColumn(
   table: Table,

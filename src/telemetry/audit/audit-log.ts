@@ -1,3 +1,15 @@
+/** The grant that a request names. Members that the request does not name, or that are not valid, are absent. */
+export interface AuditedGrant {
+  /** `key:ID`, `user:ISSUER#SUBJECT` or `group:NAME`. */
+  readonly subject?: string | undefined;
+  /** The name of a key. */
+  readonly subject_name?: string | undefined;
+  /** `server`, `namespace:a$b` or `table:a$b$t`. */
+  readonly object?: string | undefined;
+  readonly privileges?: readonly string[] | undefined;
+  readonly role?: string | undefined;
+}
+
 /** What the audit log says about one request. It never contains a body, a predicate, an option or a key. */
 export interface AuditEntry {
   /** When the request ended, RFC 3339. */
@@ -12,8 +24,11 @@ export interface AuditEntry {
   readonly operation: string | null;
   /** The identifier in the path, its components joined by `$`. */
   readonly object?: string | undefined;
+  readonly grant?: AuditedGrant | undefined;
   readonly query?: string | undefined;
   readonly transaction?: string | undefined;
+  /** The version of the table that a change made. */
+  readonly version?: number | undefined;
   readonly status: number;
   /** The code of the error. */
   readonly error?: number | undefined;
