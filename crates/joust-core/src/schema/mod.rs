@@ -9,4 +9,6 @@ mod view_definition;
 
 pub(crate) use evaluation::Evaluation;
 pub use view_definition::{NamedTable, ViewDefinition};
-pub(crate) use view_definition::{check_not_view, without_definition};
+pub(crate) use view_definition::{
+    VIEW_PREFIX, check_not_view, has_view_keys_of, without_definition,
+};

@@ -1,6 +1,6 @@
 //! A view's definition in its schema metadata, where other Lance tools look for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arrow::datatypes::Schema;
 use lance::Dataset;
@@ -10,6 +10,8 @@ use crate::error::{Code, Error, Result};
 
 /// Key of the definition: `{"format": 1, "kind": "query", "query": SQL}`.
 const DEFINITION: &str = "mv.definition";
+/// Keys that only joust writes start with it.
+pub const VIEW_PREFIX: &str = "joust.view.";
 /// Key of the tables in the SQL, a JSON list.
 const TABLES: &str = "joust.view.tables";
 const FORMAT: u32 = 1;
@@ -83,6 +85,21 @@ pub fn without_definition(mut schema: Schema) -> Schema {
     schema.metadata.remove(DEFINITION);
     schema.metadata.remove(TABLES);
     schema
+}
+
+/// Whether schema metadata has exactly the keys and values of `known` that start with [`VIEW_PREFIX`].
+pub fn has_view_keys_of(
+    metadata: &HashMap<String, String>,
+    known: Option<&HashMap<String, String>>,
+) -> bool {
+    let of_views = |metadata: &HashMap<String, String>| -> BTreeMap<String, String> {
+        let keys = metadata
+            .iter()
+            .filter(|(key, _)| key.starts_with(VIEW_PREFIX));
+        keys.map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    of_views(metadata) == known.map(of_views).unwrap_or_default()
 }
 
 /// Rejects any change of a view but its refresh.

@@ -12,6 +12,7 @@ use lance_io::local::to_local_path;
 use lance_io::object_store::ObjectStore;
 use object_store::path::Path;
 
+use super::deletion_mark;
 use crate::commit::Reference;
 use crate::error::Result;
 use crate::storage::root::{BRANCH_DIRECTORIES, VERSIONS, remove_all};
@@ -49,7 +50,10 @@ impl BranchFiles {
             match self.store.list_with_delimiter(Some(&versions)).await {
                 Ok(found) => {
                     let mut objects = found.objects.iter();
-                    objects.any(|object| Utc::now() - object.last_modified < age)
+                    objects.any(|object| {
+                        Utc::now() - object.last_modified < age
+                            && object.location.filename() != Some(deletion_mark::NAME)
+                    })
                 }
                 Err(error) if error.is_not_found() => false,
                 Err(error) => return Err(error.into()),

@@ -10,8 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 use lance::dataset::refs::{BranchContents, check_valid_branch};
 
 use super::branch_files::{BranchFiles, lies_among};
+use super::deletion_mark::DeletionMark;
 use super::references::listed;
 use super::{ReadOptions, Table, Tag};
+use crate::blocking_executor::step;
+use crate::commit::Reference;
 use crate::error::{Code, Error, Result};
 use crate::names::{self, check_reference, unknown_branch};
 
@@ -143,10 +146,11 @@ impl Table {
         }
         let files = self.branch_files(name).await?;
         let reference = self.handle.reference(name).await?;
-        let removed = reference.remove().await?;
+        let branch = self.on_branch(Some(name)).handle;
+        let removed = remove_marked(&reference, branch.deletion_mark()).await?;
         incarnation.retire();
         drop(commits);
-        self.on_branch(Some(name)).handle.close();
+        branch.close();
         if !removed {
             // Another process was faster and removes the files.
             return Err(unknown_branch(name));
@@ -159,6 +163,23 @@ impl Table {
         let (store, table) = self.handle.store().await?;
         Ok(BranchFiles::of(store, &table, name))
     }
+}
+
+/// Removes the reference of a branch. From then on, no server answers reads of the branch from open versions.
+async fn remove_marked(reference: &Reference, mark: Option<&DeletionMark>) -> Result<bool> {
+    let Some(mark) = mark.cloned() else {
+        // On a remote store each check of a version also reads the reference.
+        return reference.remove().await;
+    };
+    let set = mark.clone();
+    // A full disk must not prevent the deletion. Without the mark, reads may see the branch until its versions are gone.
+    let _ = step(move || set.set()).await;
+    let removed = reference.remove().await;
+    if removed.is_err() {
+        // If the outcome is unknown because this future is dropped, the mark stays until it expires.
+        mark.take_back();
+    }
+    removed
 }
 
 fn branch(name: String, contents: BranchContents) -> Branch {

@@ -3,13 +3,14 @@
 //! The change time of the directory moves whenever a manifest appears, so an unchanged time proves that there is no
 //! newer version. But file systems have coarse timestamps: a second manifest within the same tick does not change the
 //! time. A time that was recent at the check therefore proves nothing, and joust looks for the manifest of the next
-//! version by name instead.
+//! version by name instead. On a branch this includes that the branch still exists.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use lance::Dataset;
 
+use super::deletion_mark::DeletionMark;
 use crate::storage::FileIdentity;
 use crate::storage::root::local_path;
 
@@ -41,7 +42,11 @@ impl Seen {
     }
 }
 
-pub struct VersionsDirectory(PathBuf);
+pub struct VersionsDirectory {
+    path: PathBuf,
+    /// `None` for the main branch.
+    deletion: Option<DeletionMark>,
+}
 
 impl VersionsDirectory {
     /// The directory of a table's branch; `None` on a remote store.
@@ -51,11 +56,24 @@ impl VersionsDirectory {
             Some(branch) => table.join("tree").join(branch),
             None => table.to_path_buf(),
         };
-        Some(Self(base.join("_versions")))
+        let path = base.join("_versions");
+        let deletion = branch.map(|branch| DeletionMark::of(table, branch, &path));
+        Some(Self { path, deletion })
+    }
+
+    /// The mark of the branch's deletion; `None` for the main branch.
+    pub(super) fn deletion(&self) -> Option<&DeletionMark> {
+        self.deletion.as_ref()
+    }
+
+    /// Whether a state of the directory proves nothing, because the branch may be under deletion. To be called between
+    /// [`look`](Self::look) and the read of the reference.
+    pub fn is_being_deleted(&self) -> bool {
+        self.deletion().is_some_and(DeletionMark::is_set)
     }
 
     pub fn look(&self) -> Option<Seen> {
-        let metadata = std::fs::metadata(&self.0).ok()?;
+        let metadata = std::fs::metadata(&self.path).ok()?;
         let changed = metadata.modified().ok()?;
         let settled = SystemTime::now()
             .duration_since(changed)
@@ -79,14 +97,15 @@ impl VersionsDirectory {
         }
         let version = dataset.version_id();
         let newest = self.holds(dataset, version) && !self.holds(dataset, version + 1);
-        newest.then_some(now)
+        let stays = || self.deletion().is_none_or(DeletionMark::branch_stays);
+        (newest && stays()).then_some(now)
     }
 
     fn holds(&self, dataset: &Dataset, version: u64) -> bool {
         let scheme = dataset.manifest_location().naming_scheme;
         let path = scheme.manifest_path(&object_store::path::Path::default(), version);
         path.filename()
-            .is_some_and(|name| self.0.join(name).exists())
+            .is_some_and(|name| self.path.join(name).exists())
     }
 }
 
@@ -102,7 +121,10 @@ mod tests {
     fn a_directory_that_was_made_anew_is_another_one() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("_versions");
-        let directory = VersionsDirectory(path.clone());
+        let directory = VersionsDirectory {
+            path: path.clone(),
+            deletion: None,
+        };
         create_dir(&path).unwrap();
         let before = directory.look();
         for _ in 0..50 {

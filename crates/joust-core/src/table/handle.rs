@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 
 use super::append::Queue;
 use super::current::Current;
+use super::deletion_mark::DeletionMark;
 use super::directory::{Seen, VersionsDirectory};
 use super::version_pins::{Place, VersionPins};
 use crate::commit::{self, Branches, CommitLock, OnBranch, Reference};
@@ -173,6 +174,11 @@ impl Handle {
         self.sessions.durability()
     }
 
+    /// The mark of the deletion of a branch on a local disk.
+    pub(super) fn deletion_mark(&self) -> Option<&DeletionMark> {
+        self.directory.as_ref()?.deletion()
+    }
+
     /// The time of the last use, as a counter over all handles.
     pub(crate) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
@@ -252,6 +258,10 @@ impl Handle {
     async fn refresh(&self) -> Result<Current> {
         // Taken before the storage access: a later change shows as a difference.
         let seen = self.directory.as_ref().and_then(VersionsDirectory::look);
+        let is_being_deleted = self
+            .directory
+            .as_ref()
+            .is_some_and(VersionsDirectory::is_being_deleted);
         let asked = Instant::now();
         let (before, known) = {
             let open = self.open.lock();
@@ -279,7 +289,7 @@ impl Handle {
         }
         *open = Some(Open {
             current: current.clone(),
-            seen,
+            seen: seen.filter(|_| !is_being_deleted),
             checked: asked,
             fully_checked,
         });

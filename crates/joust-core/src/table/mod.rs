@@ -14,6 +14,7 @@ mod count;
 mod current;
 mod data_type;
 mod delete;
+mod deletion_mark;
 mod describe;
 mod directory;
 mod fragment_columns;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lance::Dataset;
 use lance_io::object_store::ObjectStore;
-use lance_table::format::BasePath;
+use lance_table::format::{BasePath, Manifest};
 use lance_table::io::commit::ManifestNamingScheme;
 use lance_table::io::manifest::read_manifest;
 use object_store::path::Path;
@@ -17,7 +17,7 @@ use object_store::path::Path;
 use super::{Table, Version};
 use crate::commit::OnBranch;
 use crate::error::{Code, Error, Result};
-use crate::schema::check_not_view;
+use crate::schema::{VIEW_PREFIX, check_not_view, has_view_keys_of};
 
 /// The largest manifest that joust reads, bytes.
 const MAX_MANIFEST: u64 = 512 << 20;
@@ -140,7 +140,7 @@ impl Table {
                 bytes.len()
             )));
         }
-        self.check(store, &staged, version, newest.as_deref())
+        self.check(bytes.clone(), version, newest.as_deref())
             .await?;
         let publication = Publication::New {
             staged,
@@ -178,16 +178,10 @@ impl Table {
         Ok(())
     }
 
-    /// Rejects a file that is not the manifest of that version of this branch, or that references files outside the
-    /// table.
-    async fn check(
-        &self,
-        store: &ObjectStore,
-        path: &Path,
-        version: u64,
-        newest: Option<&Dataset>,
-    ) -> Result<()> {
-        let manifest = read_manifest(store, path, None)
+    /// Rejects a file that is not the manifest of that version of this branch, that references files outside the table,
+    /// or that defines a view: a refresh would read the tables that the definition names, without a check.
+    async fn check(&self, bytes: Bytes, version: u64, newest: Option<&Dataset>) -> Result<()> {
+        let manifest = parse(bytes)
             .await
             .map_err(|_| Error::invalid("the file at `manifest_path` is not a Lance manifest"))?;
         if manifest.version != version {
@@ -210,8 +204,23 @@ impl Table {
                 "the manifest at `manifest_path` refers to files outside the table",
             ));
         }
+        let known = newest.map(|dataset| &dataset.schema().metadata);
+        if !has_view_keys_of(&manifest.schema.metadata, known) {
+            return Err(Error::invalid(format!(
+                "the manifest at `manifest_path` changes schema metadata that starts with \
+                 `{VIEW_PREFIX}`, which defines a materialized view: write a manifest without the \
+                 change, and create a materialized view in its place"
+            )));
+        }
         Ok(())
     }
+}
+
+/// Parses the bytes that are published. The client may replace the staged file between two reads of it.
+async fn parse(bytes: Bytes) -> lance::Result<Manifest> {
+    let (store, path) = (ObjectStore::memory(), Path::from("manifest"));
+    store.put(&path, &bytes).await?;
+    read_manifest(&store, &path, None).await
 }
 
 fn exists(version: u64) -> Error {
