@@ -3,6 +3,8 @@ import { invalidInput } from "../foundation/errors.js";
 import type { Freshness } from "../tables/target.js";
 import type { TransportRequest } from "./transport/transport.js";
 
+/** LanceDB clients send it with every request of a connection to `db://NAME`, or of one that a catalog returned. */
+const DATABASE_HEADER = "x-lancedb-database";
 const contextPrefix = "x-ns-ctx-";
 const freshnessPrefix = "x-lancedb-min-";
 const minTimestampHeader = `${freshnessPrefix}timestamp`;
@@ -10,7 +12,7 @@ const minVersionHeaders = [`${freshnessPrefix}version`, `${freshnessPrefix}read-
 const noFreshness: Freshness = Object.freeze({});
 
 /** Headers that a request must not repeat: proxies differ in the value that they use. */
-const singleHeaders = ["content-length", "transfer-encoding", "host"];
+const singleHeaders = ["content-length", "transfer-encoding", "host", DATABASE_HEADER];
 
 /** The headers of a request, copied from the parser. Names are in lower case. */
 export class Headers {
@@ -68,6 +70,11 @@ export class Headers {
   /** The `x-ns-ctx-<key>` headers by key; undefined if there are none. */
   get context(): Record<string, string> | undefined {
     return this.#context;
+  }
+
+  /** The database that the client selected; "" if there is none. */
+  get database(): string {
+    return this.get(DATABASE_HEADER);
   }
 
   /** The API key; "" if there is none. */

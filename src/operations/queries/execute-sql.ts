@@ -69,12 +69,13 @@ export const executeSql = operation({
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
-    const { payload: body, fresh } = call;
+    const { payload: body, fresh, database } = call;
     const onAbort = (work: () => void) => call.onAbort(work);
     let headers: Readonly<Record<string, string>> = {};
     const answer = await runStatement(services, body, {
       format,
       fresh,
+      database,
       timeout: timeoutOf(call),
       onAbort,
       async change(change, tables) {
@@ -82,7 +83,8 @@ export const executeSql = operation({
           requestId: call.requestId,
           context: call.context,
           fresh,
-          namespace: [],
+          database,
+          namespace: database,
           hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
           respondAsync: prefersAsync(call.header("prefer")),
           onAbort,
