@@ -10,7 +10,7 @@ const ROOT: NamespacePath = Object.freeze([]);
 
 /**
  * The namespace that the name of a database selects for a caller: all names in the request are relative to it. [] is the
- * root. The reasons are in docs/design/lancedb-databases.md.
+ * root. The reasons are in docs/design/databases.md.
  *
  * Returns a promise only if the catalog or the grants of the caller are not in memory.
  */

@@ -39,8 +39,8 @@ const ROOT: readonly string[] = [];
 /**
  * Handles one request to a known route, in this order:
  *
- * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401), and count the request
- *    for its limits (429).
+ * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401), find out its database,
+ *    and count the request for its limits (429).
  * 2. Check that the role of the caller covers the operation, or that it has grants (403), and start its deadline (504).
  * 3. Check the content type and the announced size of the body (415, 413).
  * 4. Read the idempotency key.

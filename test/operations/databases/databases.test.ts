@@ -1,12 +1,13 @@
 /** Requests with the header `x-lancedb-database`: each class of route in a database that is a namespace. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Client } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { waitForJob } from "../../harness/jobs.js";
-import { setupServer } from "../../harness/setup-server.js";
+import { setupServer, startServerForTest } from "../../harness/setup-server.js";
+import { exchangeRaw, head } from "../../harness/socket.js";
 import { tempDir } from "../../harness/temp.js";
 import { waitFor } from "../../harness/wait-for.js";
 
@@ -230,10 +231,27 @@ describe("a request with the header x-lancedb-database", () => {
     expect(JSON.parse(line)).toMatchObject({ object: "a$t" });
   });
 
+  it("counts for the limits of the database", async () => {
+    const file = join(tempDir("limits"), "limits.yaml");
+    writeFileSync(file, JSON.stringify({ namespaces: { full: { rows: 2 } } }));
+    const { client } = await startServerForTest({ args: ["--limits", file] });
+    await client.createNamespace("full");
+    const database = client.inDatabase("full");
+    await database.createTable("t", items(2));
+    await client.createTable("t", items(2));
+    expect((await database.post("/v1/table/t/insert/", items(1))).status).toBe(429);
+    const query = "INSERT INTO t SELECT * FROM t";
+    expect((await database.post("/v1/sql", { query })).status).toBe(429);
+    await client.insert("t", items(1));
+  });
+
   it("names one database", async () => {
-    const { status, headers } = await joust.client.request("/v1/table/t/describe", {
-      headers: { "x-lancedb-database": "" },
-    });
-    expect([status, headers.get("x-request-id")]).toEqual([200, expect.any(String)]);
+    const { url, key } = joust.server;
+    const credential = `x-api-key: ${key}`;
+    const databases = ["x-lancedb-database: a", "x-lancedb-database: b"];
+    const request = head("GET /v1/table/ HTTP/1.1", "Host: x", credential, ...databases);
+    const { text: reply } = await exchangeRaw(url, [request]);
+    expect(reply).toMatch(/^HTTP\/1.1 400 /);
+    expect(reply).toContain("`x-lancedb-database` occurs more than once");
   });
 });

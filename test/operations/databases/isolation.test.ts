@@ -112,6 +112,7 @@ describe("every operation with the header of a database", () => {
     "%s does not reach the objects of the root",
     async (title, route) => {
       const { operation, path } = route;
+      const { access } = operation;
       const answer = await send(route);
       const failure = `${title}: ${answer.status} ${answer.text.slice(0, 300)}`;
       if (notServed.has(operation.id)) return;
@@ -135,6 +136,9 @@ describe("every operation with the header of a database", () => {
       // The location of the root's table is taken.
       if (operation.id === "RegisterTable") expect(answer.json.code, failure).toBe(5);
       else expect(answer.status, failure).toBe(404);
+      if (answer.status === 404 && (access.on === "table" || access.on === "namespace")) {
+        expect(answer.json.detail, failure).toMatch(/"a\$(t|v|ns)"/);
+      }
     },
   );
 });
