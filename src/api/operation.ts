@@ -6,6 +6,7 @@ import type { LimitedWork } from "../limits/request-admission.js";
 import type { Freshness } from "../tables/target.js";
 import type { AuditedGrant } from "../telemetry/audit/audit-log.js";
 import type { Access } from "./access.js";
+import type { ContentNames } from "./database.js";
 import type { Attempt } from "./idempotency/idempotency.js";
 import type { Services } from "./services.js";
 
@@ -34,6 +35,11 @@ export interface Call<Params, Payload> {
   readonly requestId: string;
   /** The object in the path: namespace components, then the object's name; [] is the root namespace. */
   readonly id: readonly string[];
+  /**
+   * The namespace that the names in the content of the request are relative to; [] is the root. `id` is complete: it
+   * begins with the database.
+   */
+  readonly database: readonly string[];
   /** Further path parameters, decoded (`index_name`). */
   readonly path: Readonly<Record<string, string>>;
   readonly params: Params;
@@ -141,6 +147,8 @@ export interface Operation {
   /** The least role that covers `access`. */
   readonly permission: Permission;
   readonly administrative?: Administrative;
+  /** The names in its body and in its reply. */
+  readonly contentNames?: ContentNames;
   /** What the limits count besides requests and uploaded bytes (see limits/). */
   readonly limited?: readonly LimitedWork[];
   /** The operation changes no table and no namespace, so it leaves no transaction record. */
@@ -183,8 +191,8 @@ export interface Translation {
   readonly path?: string;
   /** Default: the operation's methods. */
   readonly methods?: readonly ("GET" | "POST")[];
-  /** Makes the query parameters canonical, before their conversion and validation. */
-  params?(params: RawParams): RawParams;
+  /** Makes the query parameters canonical, before their conversion and validation. `database`: see Call. */
+  params?(params: RawParams, database: readonly string[]): RawParams;
   /** Makes a decoded JSON body canonical, before its validation. */
   body?(body: Record<string, unknown>): Record<string, unknown>;
   // biome-ignore lint/suspicious/noExplicitAny: as for Operation

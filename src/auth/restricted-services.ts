@@ -8,6 +8,7 @@ import { describeObject, tableObject } from "../catalog/grants/grants.js";
 import { bitOf, covers, NO_PRIVILEGES, type PrivilegeSet } from "../catalog/grants/privileges.js";
 import { encodePath } from "../catalog/path.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { override } from "../foundation/override.js";
 import { jobNotFound } from "../jobs/failures.js";
 import type { Jobs } from "../jobs/jobs.js";
 
@@ -62,16 +63,6 @@ export function restrictedServices(
 
 /** The declared access covers all tables that these handlers resolve; a listing of views opens them only to tell views. */
 const contentIsDeclared: ReadonlySet<AccessObject> = new Set<AccessObject>(["body", "namespace"]);
-
-/** An object with some methods replaced. Works for proxies of other threads and for classes with private members. */
-const override = <T extends object>(target: T, methods: Partial<T>): T =>
-  new Proxy(target, {
-    get(_, name) {
-      if (Object.hasOwn(methods, name)) return methods[name as keyof T];
-      const member: unknown = target[name as keyof T];
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
 
 const visibility = (privileges: CallerPrivileges) => {
   const visible = privileges.visible();

@@ -56,6 +56,8 @@ export interface ListingOptions {
   readonly declared: boolean;
   /** Absent: all tables are visible. */
   readonly visible?: VisibleObjects;
+  /** Only tables below this namespace. */
+  readonly within?: NamespacePath;
 }
 
 /** A table is *reserved* while its first version is written, *live* when requests see it, and *dropped*. */
@@ -84,6 +86,11 @@ export interface Catalog {
     path: NamespacePath,
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ): Promise<{ namespace: NamespaceRecord; emptied: TableRecord[] } | null>;
+
+  /** Whether the root has or had a namespace of this name. Never false again once it was true. */
+  isDatabase(name: string): Promise<boolean>;
+  /** Synchronous lookup in memory. Undefined: only `isDatabase` can answer. */
+  isDatabaseSync(name: string): boolean | undefined;
 
   // Lookup of live tables.
 

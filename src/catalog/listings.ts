@@ -3,7 +3,7 @@ import type { CatalogDatabase } from "../database/database.js";
 import { available } from "../database/sql-error.js";
 import type { ListingOptions, NamespacePath, Page, PageRequest } from "./catalog.js";
 import type { VisibleObjects } from "./grants/visible-objects.js";
-import { isVisibleNamespace, isVisibleTable } from "./grants/visible-rows.js";
+import { isTableIn, isVisibleNamespace, isVisibleTable } from "./grants/visible-rows.js";
 import { describeNamespace } from "./lookup.js";
 import { decodePageToken, encodePageToken, pageSize, tablesListing } from "./page-token.js";
 import { decodePath, encodePath } from "./path.js";
@@ -58,7 +58,7 @@ export function listTables(
 export async function listAllTables(
   db: CatalogDatabase,
   page: PageRequest,
-  { declared, visible }: ListingOptions = { declared: true },
+  { declared, visible, within }: ListingOptions = { declared: true },
 ): Promise<Page<string[]>> {
   const listing = "all tables";
   const size = pageSize(page.limit);
@@ -71,6 +71,9 @@ export async function listAllTables(
       .$if(!declared, (query) => query.where("declared", "=", 0))
       .$if(visible !== undefined, (query) =>
         query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+      )
+      .$if(within !== undefined, (query) =>
+        query.where(isTableIn(db.kind, within as NamespacePath)),
       )
       .$if(after !== undefined, (query) =>
         query.where(sql<boolean>`(namespace, name) > (${after?.[0]}, ${after?.[1]})`),

@@ -3,6 +3,7 @@ import type { NamespacesRow } from "../database/schema.js";
 import { violation } from "../database/sql-error.js";
 import { invalidInput } from "../foundation/errors.js";
 import type { NamespacePath, NamespaceRecord, TableRecord } from "./catalog.js";
+import { recordDatabase } from "./databases.js";
 import {
   namespaceChanged,
   namespaceExists,
@@ -85,6 +86,7 @@ export async function insertNamespace(
 ): Promise<boolean> {
   if (path.length === 0) return false;
   const { parent, name } = splitPath(path);
+  if (path.length === 1) await recordDatabase(t, name);
   const row = await t
     .insertInto("namespaces")
     .values({

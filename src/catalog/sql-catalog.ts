@@ -18,6 +18,7 @@ import type {
   ReserveOptions,
   TableId,
 } from "./catalog.js";
+import { DatabaseNames } from "./databases.js";
 import {
   adoptRootListing,
   type ContentsOf,
@@ -50,6 +51,7 @@ import {
 /** The catalog in SQL: each method is one statement or one transaction of the files beside this one. */
 export class SqlCatalog implements Catalog {
   readonly #cache: ReturnType<typeof tableCache>;
+  readonly #databases: DatabaseNames;
   readonly #retryQueue: RetryQueue;
   readonly #referenceLocks: ReferenceLocks;
 
@@ -62,6 +64,7 @@ export class SqlCatalog implements Catalog {
     this.#retryQueue = new RetryQueue(log);
     this.#referenceLocks = new ReferenceLocks(db, members, this.#retryQueue);
     this.#cache = tableCache(db);
+    this.#databases = new DatabaseNames(db);
   }
 
   /** Stops the retries of failed writes. */
@@ -92,6 +95,14 @@ export class SqlCatalog implements Catalog {
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ) {
     return dropNamespace(this.db, this.members.self, path, options);
+  }
+
+  async isDatabase(name: string) {
+    return this.isDatabaseSync(name) ?? this.#databases.isDatabase(name);
+  }
+
+  isDatabaseSync(name: string) {
+    return this.#databases.isDatabaseSync(name);
   }
 
   // Lookup of live tables.

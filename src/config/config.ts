@@ -48,6 +48,8 @@ export interface Config {
   readonly apiKey?: string;
   /** The file for the first admin key of a new catalog. */
   readonly firstKeyFile: string;
+  /** What the name of a database of a LanceDB client selects; see src/auth/database-scope.ts. */
+  readonly lancedbDatabases: "existing" | "required" | "ignored";
   /** Absolute path of the limits file. Without it there are no limits. */
   readonly limitsFile?: string;
   readonly logLevel: LogLevel;

@@ -41,6 +41,7 @@ export function loadConfig(
     host: values.host,
     port: values.port,
     http: values.http,
+    lancedbDatabases: values["lancedb-databases"],
     auth: values.auth,
     logLevel: values["log-level"],
     catalog,

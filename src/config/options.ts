@@ -102,6 +102,11 @@ export const serverOptions = {
     type: text("FILE"),
     help: "file with that admin key on its only line",
   }),
+  "lancedb-databases": option({
+    type: choice(["existing", "required", "ignored"]),
+    fallback: "existing",
+    help: "what db://NAME of a LanceDB SDK selects: the namespace NAME if the root has or had one, else the root (existing); always the namespace (required); always the root (ignored)",
+  }),
   limits: option({
     type: text("FILE"),
     help: "YAML or JSON file with limits of callers and namespaces; reloaded on SIGHUP and after a change",

@@ -20,6 +20,11 @@ export interface DroppedNamespacesRow {
   path: string;
 }
 
+/** Names of all namespaces that the root has or had: a name in this table never selects the root again. */
+export interface DatabasesRow {
+  name: string;
+}
+
 export interface TablesRow {
   key: string;
   /** Null for a dropped table: its name is free. */
@@ -233,6 +238,7 @@ export interface GrantsRow {
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
+  databases: DatabasesRow;
   tables: TablesRow;
   deregistered_locations: DeregisteredLocationsRow;
   transactions: TransactionsRow;

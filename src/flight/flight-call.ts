@@ -1,6 +1,8 @@
+import { databaseServices } from "../api/database.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { type Identity, unauthenticated } from "../auth/authenticator.js";
+import { databaseScope } from "../auth/database-scope.js";
 import { authorize, checkPermission } from "../auth/permission.js";
 import type { FlightEvent, FlightReply, FlightReport } from "../engine/index.js";
 import {
@@ -24,7 +26,7 @@ import { readFreshness } from "../tables/freshness.js";
 import { keyOf } from "./credentials.js";
 import type { FlightDependencies } from "./flight-calls.js";
 import { FlightRecord } from "./flight-record.js";
-import { namespaceOf } from "./scope.js";
+import { namespacePath } from "./namespace-path.js";
 
 /** A statement that waits for its answer. */
 interface Pending {
@@ -139,8 +141,13 @@ export class FlightCall {
     checkPermission(executeSql, identity, services.grants);
     this.#query ??= limiter?.query(identity);
     const body = event.body ?? new Uint8Array();
-    const visible = await authorize(executeSql, identity, this.#call(body), services);
-    const statement = await this.#statement(visible, body, event);
+    const name = event.database ?? this.#header("x-lancedb-database");
+    const database = name === "" ? [] : await databaseScope(services, identity, name);
+    const call = this.#call(body, database);
+    const existing = databaseServices(services, database);
+    const visible = await authorize(executeSql, identity, call, existing);
+    const namespace = [...database, ...namespacePath(event.namespacePath)];
+    const statement = { ...call, body, namespace, hasIdempotencyKey: false, respondAsync: false };
     if (executes) await this.#execute(visible, statement, reply);
     else await this.#describe(visible, statement, reply);
   }
@@ -170,32 +177,13 @@ export class FlightCall {
     else reply.rows(await engine.sqlResultRows(result.columns));
   }
 
-  async #statement(
-    services: Services,
-    body: Uint8Array,
-    { database, namespacePath }: FlightEvent,
-  ): Promise<Statement> {
-    const { requestId, context, fresh, timeLeftMs } = this.#call(body);
-    return {
-      body,
-      requestId,
-      context,
-      fresh,
-      timeLeftMs,
-      namespace: await namespaceOf(services.catalog, database, namespacePath),
-      hasIdempotencyKey: false,
-      respondAsync: false,
-      onAbort: (work) => this.#onAbort(work),
-      authorize: (operation, call) => this.#authorizePart(operation, call),
-    };
-  }
-
   /** The call as the operation of a statement has it. */
-  #call(payload: Uint8Array): Call<object, Uint8Array> {
+  #call(payload: Uint8Array, database: readonly string[]): Call<object, Uint8Array> {
     return {
       dialect: "namespace",
       requestId: this.#requestId,
-      id: [],
+      id: database,
+      database,
       path: {},
       params: {},
       payload,

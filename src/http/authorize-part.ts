@@ -1,3 +1,4 @@
+import { databaseServices } from "../api/database.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import type { Identity } from "../auth/authenticator.js";
@@ -24,7 +25,8 @@ export async function authorizePart(
   operation: Operation,
   call: Call<unknown, unknown>,
 ): Promise<Services> {
-  const visible = await authorize(operation, caller, call, services);
+  const existing = databaseServices(services, call.database);
+  const visible = await authorize(operation, caller, call, existing);
   if (!limiter || operation.permission === "read") return visible;
   await checkPartStorage(limiter, operation, caller, call.id);
   if (operation.limited?.includes("storage")) {

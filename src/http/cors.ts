@@ -13,8 +13,8 @@ const exposed = [
 const allowedHeaders = [
   ...["authorization", "content-type", "idempotency-key", "range", "x-api-key", "x-request-id"],
   ...["x-request-timeout-ms", "x-lance-table-location", "x-lance-table-properties"],
-  ...["x-lancedb-credential-type", "x-lancedb-min-timestamp", "x-lancedb-min-version"],
-  ...["x-lancedb-min-read-version", "*"],
+  ...["x-lancedb-credential-type", "x-lancedb-database", "x-lancedb-min-timestamp"],
+  ...["x-lancedb-min-version", "x-lancedb-min-read-version", "*"],
 ];
 
 const preflightReply: Reply = {

@@ -3,11 +3,13 @@ import { freshnessPrefix, readFreshness } from "../tables/freshness.js";
 import type { Freshness } from "../tables/target.js";
 import type { TransportRequest } from "./transport/transport.js";
 
+/** LanceDB clients send it with every request of a connection to `db://NAME`, or of one that a catalog returned. */
+const DATABASE_HEADER = "x-lancedb-database";
 const contextPrefix = "x-ns-ctx-";
 const noFreshness: Freshness = Object.freeze({});
 
 /** Headers that a request must not repeat: proxies differ in the value that they use. */
-const singleHeaders = ["content-length", "transfer-encoding", "host"];
+const singleHeaders = ["content-length", "transfer-encoding", "host", DATABASE_HEADER];
 
 /** The headers of a request, copied from the parser. Names are in lower case. */
 export class Headers {
@@ -65,6 +67,11 @@ export class Headers {
   /** The `x-ns-ctx-<key>` headers by key; undefined if there are none. */
   get context(): Record<string, string> | undefined {
     return this.#context;
+  }
+
+  /** The database that the client selected; "" if there is none. */
+  get database(): string {
+    return this.get(DATABASE_HEADER);
   }
 
   /** The API key; "" if there is none. */

@@ -12,9 +12,10 @@ export function idempotentRequest(
   key: IdempotencyKey,
   callerId: string,
   body: IdempotentBody,
+  database: readonly string[],
 ): IdempotentRequest {
   const header = (name: string) => headers.get(name);
-  const request = { operation: operation.id, dialect, path, query, callerId, header };
+  const request = { operation: operation.id, dialect, database, path, query, callerId, header };
   return {
     ...scopeToCaller(key, callerId),
     repeatable: operation.repeatable === true,

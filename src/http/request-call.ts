@@ -13,6 +13,7 @@ export class RequestCall implements Call<unknown, unknown> {
     request: HttpRequest,
     readonly dialect: Dialect,
     readonly id: readonly string[],
+    readonly database: readonly string[],
     readonly path: Readonly<Record<string, string>>,
     readonly params: unknown,
     readonly payload: unknown,

@@ -1,14 +1,12 @@
+import { checkInDatabase, databaseServices, replyInDatabase } from "../api/database.js";
 import type { Attempt } from "../api/idempotency/idempotency.js";
 import { type IdempotencyKey, idempotencyKey } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
 import { replyForMissing } from "../api/missing-object-reply.js";
 import type { Call, Operation, Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
-import { contextOf } from "../api/validation/common-members.js";
-import { checkBodyId } from "../api/validation/identifier.js";
-import { parseJson } from "../api/validation/json.js";
-import { parseQuery } from "../api/validation/params.js";
 import { type Identity, requireIdentity, unauthenticated } from "../auth/authenticator.js";
+import { databaseScope } from "../auth/database-scope.js";
 import { authorize, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, JoustError } from "../foundation/errors.js";
@@ -21,8 +19,8 @@ import type { HttpRequest } from "./http-request.js";
 import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
 import { idempotentRequest } from "./idempotent-request.js";
 import { apiKeyIn, keyInBodyLimit, mayHaveKeyInBody } from "./key-in-body.js";
-import { pathId, pathParams } from "./path-params.js";
-import { RequestCall } from "./request-call.js";
+import { readCall } from "./read-call.js";
+import type { RequestCall } from "./request-call.js";
 import { BODY_GRACE_MILLIS, checkLasts, RequestDeadline } from "./request-deadline.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import {
@@ -36,12 +34,13 @@ import type { Route } from "./route.js";
 import type { RouteMatch } from "./router.js";
 
 const emptyBody = new Uint8Array(0);
+const ROOT: readonly string[] = [];
 
 /**
  * Handles one request to a known route, in this order:
  *
- * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401), and count the request
- *    for its limits (429).
+ * 1. Authenticate the caller by the key in the headers, else by the key in a JSON body (401), find out its database,
+ *    and count the request for its limits (429).
  * 2. Check that the role of the caller covers the operation, or that it has grants (403), and start its deadline (504).
  * 3. Check the content type and the announced size of the body (415, 413).
  * 4. Read the idempotency key.
@@ -63,6 +62,7 @@ export class RequestHandler {
   /** The error that made this handler abort the upload. */
   #uploadError: unknown;
   #call: RequestCall | undefined;
+  #database: readonly string[] = ROOT;
   #idempotencyKey: IdempotencyKey | undefined;
   #idempotentBody: IdempotentBody | undefined;
   #admission: RequestAdmission | undefined;
@@ -126,13 +126,30 @@ export class RequestHandler {
 
   /** @throws JoustError 400, 401, 403, 413, 415, 429 */
   #authenticated(resolved: Identity | undefined): void {
-    const { request, dependencies, route } = this;
-    const { limiter } = dependencies;
+    const { request, dependencies } = this;
     const identity = requireIdentity(resolved);
     this.#identity = request.identity = identity;
+    const { database: name } = request.headers;
+    // Other paths name no objects, or name the database too.
+    const isRoot = name === "" || !this.route.path.startsWith("/v1/");
+    const database = isRoot ? ROOT : databaseScope(dependencies.services, identity, name);
+    if (!(database instanceof Promise)) {
+      this.#admit(identity, database);
+      return;
+    }
+    if (!this.#body) request.deferBody(dependencies.bodyLimiter, this.#fail);
+    database.then((known) => this.#admit(identity, known)).catch(this.#fail);
+  }
+
+  /** `database`: the namespace that all names in the request are relative to. */
+  #admit(identity: Identity, database: readonly string[]): void {
+    const { request, dependencies, route, segments, query } = this;
+    const { limiter } = dependencies;
+    this.#database = database;
+    request.record?.inDatabase(database);
     if (limiter) {
-      const { id } = this.segments;
-      this.#admission = admitRequest(limiter, request, route, identity, id, this.query);
+      const object = { id: segments.id, query, database };
+      this.#admission = admitRequest(limiter, request, route, identity, object);
     }
     checkPermission(route.operation, identity, dependencies.services.grants);
     request.markAuthenticated();
@@ -254,24 +271,17 @@ export class RequestHandler {
 
   /** Parses and validates the request, then runs its handler. The body is complete or streams. */
   #run(): void {
-    const { route, request } = this;
+    const { route, request, segments, query } = this;
     const { record } = request;
-    const raw = parseQuery(this.query);
-    const id = pathId(this.segments, raw);
-    const body = route.body && this.#kind === "json" ? this.#jsonBody(id) : undefined;
-    const params = route.params.read(route.translation?.params?.(raw) ?? raw);
-    const call = new RequestCall(
-      request,
-      route.dialect,
-      id,
-      pathParams(this.segments),
-      params,
-      body ?? this.#rawBody,
-      contextOf(request.headers, body),
-      request.headers.fresh(),
-      this.#deadline?.leftMs,
-      this.#authorizePart,
-    );
+    const call = readCall(request, route, {
+      segments,
+      query,
+      database: this.#database,
+      json: route.body && this.#kind === "json" ? (this.#body ?? emptyBody) : undefined,
+      raw: this.#rawBody,
+      timeLeftMs: this.#deadline?.leftMs,
+      authorize: this.#authorizePart,
+    });
     this.#call = call;
     const reply = record
       ? record.observe(route.operation, call, () => this.#authorize(call))
@@ -301,12 +311,9 @@ export class RequestHandler {
   /** Runs the handler if the caller may send the request, with the services that the caller may use. */
   #authorize(call: RequestCall): Promise<Reply> | Reply {
     const { operation } = this.route;
-    const services = authorize(
-      operation,
-      this.#identity as Identity,
-      call,
-      this.dependencies.services,
-    );
+    const existing = databaseServices(this.dependencies.services, call.database);
+    const decide = () => authorize(operation, this.#identity as Identity, call, existing);
+    const services = checkInDatabase(operation, call, existing)?.then(decide) ?? decide();
     return services instanceof Promise
       ? services.then((visible) => this.#runHandler(call, visible), replyForMissing)
       : this.#runHandler(call, services);
@@ -320,8 +327,8 @@ export class RequestHandler {
 
   #handle(call: RequestCall, services: Services): Promise<Reply> | Reply {
     const { operation } = this.route;
-    if (!this.#admission) return operation.handle(services, call);
-    return this.#admission.run(call.id, () => operation.handle(services, call), jobOf);
+    const handle = () => replyInDatabase(operation, call, operation.handle(services, call));
+    return this.#admission ? this.#admission.run(call.id, handle, jobOf) : handle();
   }
 
   /** Runs the handler unless an earlier request with the same idempotency key has run it. */
@@ -329,19 +336,11 @@ export class RequestHandler {
     const { route, request, query } = this;
     const callerId = this.#identity?.id ?? "";
     const body = this.#idempotentBody ?? bufferedBody(this.#body ?? emptyBody);
-    const repeatable = idempotentRequest(route, request, query, key, callerId, body);
+    const repeatable = idempotentRequest(route, request, query, key, callerId, body, call.database);
     return runIdempotent(this.dependencies.services, repeatable, (attempt?: Attempt) => {
       call.attempt = attempt;
       return this.#handle(call, services);
     });
-  }
-
-  #jsonBody(id: readonly string[]): Record<string, unknown> {
-    const body = parseJson(this.#body ?? emptyBody);
-    if (this.segments.id !== undefined) checkBodyId(body.id, id);
-    const canonical = this.route.translation?.body?.(body) ?? body;
-    this.route.body?.validate(canonical);
-    return canonical;
   }
 
   /** A running handler undoes its work before the client gets the error. */

@@ -18,10 +18,11 @@ export function admitRequest(
   request: HttpRequest,
   route: Route,
   caller: Identity,
-  id: string | undefined,
-  query: string,
+  { id, query, database }: { id: string | undefined; query: string; database: readonly string[] },
 ): RequestAdmission {
-  const namespace = id === undefined ? undefined : namespaceOf(route.operation.path, id, query);
+  const named = id === undefined ? undefined : namespaceOf(route.operation.path, id, query);
+  // Every request in a database counts for it.
+  const namespace = database.length > 0 ? [...database, ...(named ?? [])] : named;
   const admission = limiter.admit({ caller, namespace, work: route.operation.limited ?? [] });
   request.onRelease(() => admission.end());
   return admission;

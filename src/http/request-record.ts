@@ -99,10 +99,17 @@ export class RequestRecord {
     private readonly audit: Audit | undefined,
     private readonly request: HttpRequest,
     private readonly operation: Operation | undefined,
-    private readonly object: string | undefined,
+    private object: string | undefined,
     private readonly remote: string,
     private readonly span: RequestSpan | undefined,
   ) {}
+
+  /** Makes the object complete: the id in the path is relative to the database. */
+  inDatabase(database: readonly string[]): void {
+    if (database.length === 0 || this.operation?.access.on === "transaction object") return;
+    const id = this.object ? [this.object] : [];
+    this.object = [...database, ...id].join(defaultDelimiter).slice(0, MAX_OBJECT);
+  }
 
   get traceIds(): TraceIds | undefined {
     return this.span?.ids;

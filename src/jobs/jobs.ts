@@ -1,4 +1,4 @@
-import type { Page, PageRequest, TableRecord } from "../catalog/catalog.js";
+import type { NamespacePath, Page, PageRequest, TableRecord } from "../catalog/catalog.js";
 import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
 import type { ErrorCode } from "../foundation/errors.js";
 
@@ -101,8 +101,12 @@ export interface Jobs {
   list(table: string): Promise<JobRecord[]>;
   /** The row errors of a table's jobs, or of one job, newest job first. */
   errors(table: string, job?: string): Promise<JobErrors[]>;
-  /** Jobs of all tables, or of visible ones, newest first. */
-  listAll(page: PageRequest, visible?: VisibleObjects): Promise<Page<ListedJob>>;
+  /** Jobs of all tables, or of visible ones, or of those below a namespace, newest first. */
+  listAll(
+    page: PageRequest,
+    visible?: VisibleObjects,
+    within?: NamespacePath,
+  ): Promise<Page<ListedJob>>;
   /** Of all servers. */
   counts(): Promise<JobCount[]>;
   /** Number of jobs that run on this server. */

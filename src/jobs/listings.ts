@@ -1,8 +1,8 @@
 /** Reads of the rows of jobs. */
 import { type Selectable, sql } from "kysely";
-import type { Page, PageRequest } from "../catalog/catalog.js";
+import type { NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
 import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
-import { isVisibleTable } from "../catalog/grants/visible-rows.js";
+import { isTableIn, isVisibleTable } from "../catalog/grants/visible-rows.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
 import type { CatalogDatabase } from "../database/database.js";
@@ -72,6 +72,7 @@ export async function listJobs(
   db: CatalogDatabase,
   { limit, pageToken }: PageRequest,
   visible?: VisibleObjects,
+  within?: NamespacePath,
 ): Promise<Page<ListedJob>> {
   const listing = "jobs";
   const size = pageSize(limit);
@@ -86,6 +87,9 @@ export async function listJobs(
       .select(["tables.namespace as table_namespace", "tables.name as table_name"])
       .$if(visible !== undefined, (query) =>
         query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+      )
+      .$if(within !== undefined, (query) =>
+        query.where(isTableIn(db.kind, within as NamespacePath)),
       )
       .$if(after !== undefined, (query) =>
         query.where(sql<boolean>`(jobs.created_at, jobs.id) < (${time}, ${id})`),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Catalog, Page, PageRequest } from "../catalog/catalog.js";
+import type { Catalog, NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
 import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { startPolling } from "../foundation/poll-loop.js";
@@ -113,8 +113,12 @@ class JobRunner implements Jobs {
     return this.#running.size;
   }
 
-  listAll(page: PageRequest, visible?: VisibleObjects): Promise<Page<ListedJob>> {
-    return this.#store.listAll(page, visible);
+  listAll(
+    page: PageRequest,
+    visible?: VisibleObjects,
+    within?: NamespacePath,
+  ): Promise<Page<ListedJob>> {
+    return this.#store.listAll(page, visible, within);
   }
 
   async pause(id: string): Promise<JobRecord> {

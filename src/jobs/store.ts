@@ -1,5 +1,5 @@
 import { sql, type Updateable } from "kysely";
-import type { Page, PageRequest } from "../catalog/catalog.js";
+import type { NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
 import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
 import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { ClusterMembers } from "../cluster/members.js";
@@ -59,8 +59,12 @@ export class JobStore {
   }
 
   /** All jobs, newest first, with the identifiers of their tables. */
-  listAll(page: PageRequest, visible?: VisibleObjects): Promise<Page<ListedJob>> {
-    return listJobs(this.db, page, visible);
+  listAll(
+    page: PageRequest,
+    visible?: VisibleObjects,
+    within?: NamespacePath,
+  ): Promise<Page<ListedJob>> {
+    return listJobs(this.db, page, visible, within);
   }
 
   counts(): Promise<JobCount[]> {

@@ -1,5 +1,6 @@
 import type { Services } from "../api/services.js";
 import type { Catalog, TableId } from "../catalog/catalog.js";
+import { DatabaseNames } from "../catalog/databases.js";
 import { cachedGrants } from "../catalog/grants/cache.js";
 import type { Grants } from "../catalog/grants/grants.js";
 import type { SqlGrants } from "../catalog/grants/store.js";
@@ -41,6 +42,7 @@ export function workerServices(dependencies: WorkerDependencies): {
   const reader = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
   const localTables = reader && tableCache(reader);
   const localKeys = reader && keyCache(reader);
+  const localDatabases = reader && new DatabaseNames(reader);
   const localGrants = cachedGrants(reader, (subjects) =>
     mainThread.remote<SqlGrants>("grants").rowsOf(subjects),
   );
@@ -50,6 +52,7 @@ export function workerServices(dependencies: WorkerDependencies): {
     log,
     catalog: mainThread.remote<Catalog>("catalog", {
       tableSync: (id: TableId) => localTables?.get(encodePath(id)),
+      isDatabaseSync: (name: string) => localDatabases?.isDatabaseSync(name),
     }),
     grants: mainThread.remote<Grants>("grants", {
       heldSync: (subjects) => localGrants.heldSync(subjects),

@@ -50,6 +50,7 @@ const call = {
   dialect: "namespace",
   requestId: "r",
   id: ["n", "t"],
+  database: [],
   path: {},
   params: {},
   payload: {},

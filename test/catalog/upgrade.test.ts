@@ -24,4 +24,25 @@ describeOnEachDatabase((newCatalog, kind) => {
     await db.close();
     await (await catalog.open("tool")).close();
   });
+
+  it("the namespaces of an older catalog are databases", async () => {
+    const catalog = newCatalog();
+    const older = await catalog.open("tool");
+    await older.catalog.createNamespace(["dev"], "create", {});
+    await older.catalog.createNamespace(["dev", "inner"], "create", {});
+    await older.close();
+    const db = await (kind === "postgres"
+      ? openPostgres(catalog.url, quiet)
+      : openSqlite(catalog.url));
+    await db.read.connection().execute(async (connection) => {
+      await sql`drop table databases`.execute(connection);
+      await sql`delete from joust_migrations where name = '0014-databases'`.execute(connection);
+    });
+    await db.close();
+
+    const upgraded = await catalog.open("tool");
+    const isDatabase = (name: string) => upgraded.catalog.isDatabase(name);
+    expect(await Promise.all(["dev", "inner", ""].map(isDatabase))).toEqual([true, false, false]);
+    await upgraded.close();
+  });
 });

@@ -27,6 +27,7 @@ describe("the default configuration", () => {
       host: "127.0.0.1",
       port: 2333,
       http: "auto",
+      lancedbDatabases: "existing",
       auth: "keys",
       logLevel: "info",
       catalog: join(cwd, "joust-data", ".joust", "catalog.db"),

@@ -37,6 +37,11 @@ export class Client {
     return new Client(this.url, key);
   }
 
+  /** The same client as LanceDB SDKs send requests of a connection to `db://NAME`. */
+  inDatabase(name: string): Client {
+    return new DatabaseClient(this.url, this.key, name);
+  }
+
   async request(path: string, options: RequestOptions = {}): Promise<Answer> {
     const response = await this.open(path, options);
     const bytes = new Uint8Array(await response.arrayBuffer());
@@ -107,6 +112,25 @@ export class Client {
     if (reply.status !== 200)
       throw new Error(`POST ${path} answered ${reply.status}: ${reply.text}`);
     return tableFromIPC(reply.bytes);
+  }
+}
+
+class DatabaseClient extends Client {
+  constructor(
+    url: string,
+    key: string,
+    private readonly database: string,
+  ) {
+    super(url, key);
+  }
+
+  override withKey(key: string): Client {
+    return new DatabaseClient(this.url, key, this.database);
+  }
+
+  override open(path: string, options: RequestOptions = {}): Promise<Response> {
+    const headers = { "x-lancedb-database": this.database, ...options.headers };
+    return super.open(path, { ...options, headers });
   }
 }
 

@@ -46,12 +46,12 @@ const translated: Record<string, Omit<Translation, "operation">> = {
   // Lists the tables of the root. The token is the plain name of the last one.
   ListTables: {
     path: "/v1/table/",
-    params: ({ page_token, ...rest }): RawParams => ({
+    params: ({ page_token, ...rest }, database): RawParams => ({
       ...rest,
       // The SDKs cannot open a table without a schema.
       include_declared: "false",
       ...(typeof page_token === "string" &&
-        page_token !== "" && { page_token: tablesPageToken([], page_token) }),
+        page_token !== "" && { page_token: tablesPageToken(database, page_token) }),
     }),
     reply: mapJsonValue((value) =>
       value.page_token === undefined

@@ -50,7 +50,7 @@ async function record(
   const job = transaction_id ?? job_id;
   const properties = {
     operation: operation.id,
-    object: call.id.join("$"),
+    object: (call.id.length > 0 ? call.id : call.database).join("$"),
     ...(typeof version === "number" && { version: String(version) }),
   };
   try {

@@ -99,6 +99,14 @@ export class AdoptingCatalog implements Catalog {
     return this.#scanOnMiss(() => this.catalog.dropNamespace(path, options));
   }
 
+  isDatabase(name: string) {
+    return this.catalog.isDatabase(name);
+  }
+
+  isDatabaseSync(name: string) {
+    return this.catalog.isDatabaseSync(name);
+  }
+
   // Lookup of live tables.
 
   table(id: TableId) {

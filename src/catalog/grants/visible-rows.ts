@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import type { CatalogDatabase } from "../../database/database.js";
-import { descendants } from "../path.js";
+import type { NamespacePath } from "../catalog.js";
+import { descendants, encodePath } from "../path.js";
 import type { VisibleObjects } from "./visible-objects.js";
 
 /** What `descendants` appends to a path. */
@@ -31,6 +32,12 @@ export const isVisibleTable = (
 ): RawBuilder<boolean> => sql<boolean>`(
   tables.key in (select listed.value from ${listed(kind, tables)})
   or ${isIn(kind, sql.ref("tables.namespace"), namespaces)})`;
+
+/** SQL: whether a row of `tables` is below a namespace. */
+export const isTableIn = (
+  kind: CatalogDatabase["kind"],
+  namespace: NamespacePath,
+): RawBuilder<boolean> => isIn(kind, sql.ref("tables.namespace"), [encodePath(namespace)]);
 
 /** SQL: whether a row of `namespaces` is visible. */
 export const isVisibleNamespace = (

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
+import { idBelow } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { nextPage, page } from "../../api/schemas.js";
@@ -27,11 +28,11 @@ export const listJobs = operation({
   }),
   access: accessTo("nothing"),
   uses: ["jobs"],
-  async handle({ jobs }, { payload }) {
+  async handle({ jobs }, { database, payload }) {
     const { items, pageToken } = await jobs.listAll(readPageRequest({}, payload));
     const entries = items.map(({ job, table }) => ({
       job_id: job.id,
-      table: table.join("$"),
+      table: idBelow(database, table).join("$"),
       job_type: job.kind,
       state: reportedState(job),
       created_at_millis: job.createdMillis,

@@ -68,14 +68,15 @@ export const executeSql = operation({
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
-    const { payload: body, requestId, context, fresh, timeLeftMs } = call;
+    const { payload: body, requestId, context, fresh, database, timeLeftMs } = call;
     const statement = {
       body,
       requestId,
       context,
       fresh,
       timeLeftMs,
-      namespace: [],
+      database,
+      namespace: database,
       hasIdempotencyKey: call.header(IDEMPOTENCY_KEY) !== "",
       respondAsync: prefersAsync(call.header("prefer")),
       onAbort: (work: () => void) => call.onAbort(work),

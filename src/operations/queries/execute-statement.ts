@@ -63,6 +63,7 @@ export async function describeStatement(
 
 const runOf = (statement: Statement): QueryRun => ({
   fresh: statement.fresh,
+  database: statement.database,
   namespace: statement.namespace,
   timeout: timeoutOf(statement),
   onAbort: (work) => statement.onAbort(work),

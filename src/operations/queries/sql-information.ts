@@ -27,20 +27,24 @@ export function informationSchemaTable([schema, table, ...more]: readonly string
   return table?.toLowerCase();
 }
 
-/** The rows of the `information_schema` tables among the sources of a statement. */
+/** The rows of the `information_schema` tables among the sources of a statement: of all names in the database. */
 export async function listInformation(
   services: ListingServices,
   sources: readonly SqlSource[],
+  database: NamespacePath,
   fresh: Freshness,
 ): Promise<{ schemata?: string[]; tables?: SqlListed[] }> {
   const requested = new Set(sources.map((source) => source.information));
   requested.delete(undefined);
   if (requested.size === 0) return {};
-  const namespaces = await allNamespaces(services, fresh);
-  const root = namespaces.some((path) => path.length === 1 && path[0] === ROOT_SCHEMA)
-    ? ""
-    : ROOT_SCHEMA;
-  const schema = (path: NamespacePath) => (path.length === 0 ? root : path.join("$"));
+  const namespaces = await allNamespaces(services, database, fresh);
+  const hasPublic = namespaces.some((path) => {
+    const [name, ...more] = path.slice(database.length);
+    return name === ROOT_SCHEMA && more.length === 0;
+  });
+  const root = hasPublic ? "" : ROOT_SCHEMA;
+  const schema = (path: NamespacePath) =>
+    path.length === database.length ? root : path.slice(database.length).join("$");
   const schemata = namespaces.map(schema);
   if (!requested.has("tables") && !requested.has("columns")) return { schemata };
   const tables = await allTables(services, fresh);
@@ -78,12 +82,13 @@ async function locate(
   }
 }
 
-/** The root first; each namespace before its children. */
+/** The database first; each namespace before its children. */
 async function allNamespaces(
   { catalog }: ListingServices,
+  database: NamespacePath,
   fresh: Freshness,
 ): Promise<NamespacePath[]> {
-  const namespaces: NamespacePath[] = [[]];
+  const namespaces: NamespacePath[] = [database];
   for (let at = 0; at < namespaces.length; at++) {
     const parent = namespaces[at] as NamespacePath;
     try {

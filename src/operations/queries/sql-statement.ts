@@ -7,7 +7,7 @@ import {
 } from "../../engine/index.js";
 import { ErrorCode, hasCode, JoustError } from "../../foundation/errors.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
-import { onNamedTable } from "../../tables/named-table.js";
+import { type NameScope, onNamedTable } from "../../tables/named-table.js";
 import {
   checkLive,
   type OpenTable,
@@ -29,7 +29,9 @@ export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
 /** How a query runs. */
 export interface QueryRun {
   readonly fresh: Freshness;
-  /** The namespace of names of one part; default: the root. */
+  /** What the names in the statement are relative to (see NameScope); default: the root. */
+  readonly database?: readonly string[];
+  /** Default: the database. */
   readonly namespace?: readonly string[];
   /** The time that the request has left. */
   readonly timeout?: { timeoutMs?: number };
@@ -63,10 +65,15 @@ export async function runStatement(
 export async function runQuery<T>(
   services: ListingServices,
   tables: readonly SqlTable[],
-  { fresh, namespace = [], timeout, onAbort }: QueryRun,
+  { fresh, database = [], namespace = database, timeout, onAbort }: QueryRun,
   start: (options: SqlOptions) => Promise<T>,
 ): Promise<T> {
-  const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
+  const { sources, listing, records } = await resolveTables(
+    services,
+    tables,
+    { database, namespace },
+    fresh,
+  );
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, number, ...listing, ...timeout }, fresh);
   return withLiveTables(services, records, () => {
@@ -85,18 +92,22 @@ export interface ResolvedTables {
   readonly records: readonly OpenTable["record"][];
 }
 
-/** Resolves the names of tables. `namespace`: the one of names of one part. @throws code 1 or 4 if one does not exist */
+/** Resolves the names of tables. @throws code 1 or 4 if one does not exist */
 export async function resolveTables(
   services: ListingServices,
   tables: readonly SqlTable[],
-  namespace: readonly string[],
+  scope: NameScope,
   fresh: Freshness,
 ): Promise<ResolvedTables> {
   const records: OpenTable["record"][] = [];
   const sources = await Promise.all(
-    tables.map((table) => resolve(services, table, namespace, records)),
+    tables.map((table) => resolve(services, table, scope, records)),
   );
-  return { sources, listing: await listInformation(services, sources, fresh), records };
+  return {
+    sources,
+    listing: await listInformation(services, sources, scope.database, fresh),
+    records,
+  };
 }
 
 /** Runs work that reads tables. Missing files are not an internal error if a table was dropped meanwhile. */
@@ -119,12 +130,12 @@ export async function withLiveTables<T>(
 async function resolve(
   services: TableDependencies,
   { name, ...state }: SqlTable,
-  namespace: readonly string[],
+  scope: NameScope,
   records: OpenTable["record"][],
 ): Promise<SqlSource> {
   const information = informationSchemaTable(name);
   if (information !== undefined) return { information };
-  return onNamedTable(services, name, namespace, async ({ record, table }) => {
+  return onNamedTable(services, name, scope, async ({ record, table }) => {
     records.push(record);
     return {
       location: record.location,

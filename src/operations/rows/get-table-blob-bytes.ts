@@ -1,10 +1,19 @@
+import { pathToFileURL } from "node:url";
 import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
 import { operation, type Reply } from "../../api/operation.js";
 import { branch, version } from "../../api/schemas.js";
+import type { Table } from "../../engine/index.js";
+import { isRemote } from "../../foundation/addresses.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { onTable } from "../../tables/open-table.js";
-import { onBranch, readOptions, versionHeader } from "../../tables/target.js";
+import {
+  branchName,
+  checkVersion,
+  onBranch,
+  readOptions,
+  versionHeader,
+} from "../../tables/target.js";
 import { readByteRange } from "./byte-range.js";
 import { checkRowId } from "./row-id.js";
 
@@ -23,7 +32,14 @@ export const getTableBlobBytes = operation({
     ),
     source_uri: Type.Optional(
       Type.String({
-        description: "location of the table that holds the value; must be this table",
+        description:
+          "location of the table that holds the value, or of its branch; must be this table and `branch`",
+      }),
+    ),
+    source_commit_micros: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: "when `version` was committed, us since the epoch; refuses another table",
       }),
     ),
   }),
@@ -34,10 +50,11 @@ export const getTableBlobBytes = operation({
     const { params } = call;
     const row = checkRowId(Number(/^\d+$/.exec(call.path.row_id ?? "")?.[0] ?? Number.NaN));
     const options = readOptions(params, call.fresh);
-    const blob = await onTable(services, call.id, ({ record, table }) => {
-      checkSourceUri(params.source_uri, record.location);
-      const address = params.row_is_address ?? false;
-      return onBranch(table, params.branch).blob(call.path.column ?? "", row, address, options);
+    const blob = await onTable(services, call.id, async ({ record, table }) => {
+      checkSourceUri(params.source_uri, record.location, branchName(params.branch));
+      const source = onBranch(table, params.branch);
+      await checkCommitTime(source, params);
+      return source.blob(call.path.column ?? "", row, params.row_is_address ?? false, options);
     });
     const headers = { ...versionHeader(blob.version), "accept-ranges": "bytes" };
     const empty = (more: Omit<Extract<Reply, { kind: "empty" }>, "kind">): Reply => {
@@ -70,8 +87,33 @@ export const getTableBlobBytes = operation({
   },
 });
 
-/** The server reads values only from the table in the path. */
-function checkSourceUri(uri: string | undefined, location: string): void {
-  if (uri === undefined || uri === "" || uri.replace(/^file:\/\//, "") === location) return;
-  throw invalidInput("source_uri must be the location of this table: leave it out");
+/** The server reads values only from the table in the path. @throws code 13 */
+function checkSourceUri(uri: string | undefined, location: string, branch: string | undefined) {
+  if (uri === undefined || uri === "") return;
+  const path = branch === undefined ? location : `${location}/tree/${branch}`;
+  const accepted = isRemote(path) ? [path] : [path, `file://${path}`, pathToFileURL(path).href];
+  if (accepted.includes(uri)) return;
+  throw invalidInput(
+    "source_uri must be the location of this table, or of the branch that `branch` names: leave it out",
+  );
+}
+
+/**
+ * A table that was dropped and created again has the same location and the same version numbers.
+ *
+ * @throws code 13 if the version was committed at another time
+ */
+async function checkCommitTime(
+  table: Table,
+  { version, source_commit_micros: micros }: { version?: number; source_commit_micros?: number },
+): Promise<void> {
+  if (micros === undefined) return;
+  if (version === undefined) {
+    throw invalidInput("source_commit_micros needs `version`: it is the time of that version");
+  }
+  const { timestampMillis } = await table.describeVersion(checkVersion(version));
+  if (timestampMillis === Math.floor(micros / 1_000)) return;
+  throw invalidInput(
+    "the version was committed at another time than source_commit_micros: the table was replaced, so query it again",
+  );
 }

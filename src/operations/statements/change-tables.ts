@@ -59,7 +59,7 @@ export async function createSchema(
   run: StatementRun,
   { schema, ifNotExists }: ChangeOf<"create_schema">,
 ): Promise<StatementResult> {
-  const id = identifier(schema, run.call.namespace);
+  const id = identifier(schema, run.call);
   const payload = { mode: ifNotExists ? "exist_ok" : "create" };
   return done(await run.run(creatingSchema, { id, payload }));
 }
@@ -68,7 +68,7 @@ export async function dropSchema(
   run: StatementRun,
   { schema, ifExists, cascade }: ChangeOf<"drop_schema">,
 ): Promise<StatementResult> {
-  const id = identifier(schema, run.call.namespace);
+  const id = identifier(schema, run.call);
   const payload = {
     mode: ifExists ? "skip" : "fail",
     behavior: cascade ? "cascade" : "restrict",
@@ -104,7 +104,11 @@ export async function renameTableTo(
 ): Promise<StatementResult> {
   const id = await run.id(table);
   // A name of one part stays in the namespace of the table.
-  const target = name.length === 1 ? identifier(name, id.slice(0, -1)) : await run.id(name);
+  const { database } = run.call;
+  const target =
+    name.length === 1
+      ? identifier(name, { database, namespace: id.slice(0, -1) })
+      : await run.id(name);
   const payload = {
     new_table_name: target.at(-1) as string,
     new_namespace_id: target.slice(0, -1),

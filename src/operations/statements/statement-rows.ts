@@ -8,6 +8,7 @@ import {
   Upload,
 } from "../../engine/index.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
+import type { NameScope } from "../../tables/named-table.js";
 import { onTable, storageOptions, type TableDependencies } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
 import { nextQueryNumber } from "../queries/query-number.js";
@@ -15,14 +16,13 @@ import type { ListingServices } from "../queries/sql-information.js";
 import { resolveTables, withLiveTables } from "../queries/sql-statement.js";
 
 /** The rows that a statement writes. */
-interface StatementRows {
+interface StatementRows extends NameScope {
   /** JSON `{query, parameters}`. */
   readonly body: Uint8Array;
   readonly tables: readonly SqlTable[];
   /** The table that exists and gets the rows: they get its columns. */
   readonly changed: SqlTarget | undefined;
   readonly fresh: Freshness;
-  readonly namespace: readonly string[];
   onAbort(work: () => void): void;
 }
 
@@ -39,10 +39,10 @@ export const sqlTarget = (services: TableDependencies, id: readonly string[]): P
  */
 export async function withRows<T>(
   services: ListingServices,
-  { body, tables, changed, fresh, namespace, onAbort }: StatementRows,
+  { body, tables, changed, fresh, onAbort, ...scope }: StatementRows,
   write: (rows: ArrowBody) => Promise<T>,
 ): Promise<T> {
-  const { sources, listing, records } = await resolveTables(services, tables, namespace, fresh);
+  const { sources, listing, records } = await resolveTables(services, tables, scope, fresh);
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, format: "stream" as const, number, ...listing }, fresh);
   return withLiveTables(services, records, async () => {

@@ -35,9 +35,9 @@ export interface StatementBody {
 export interface StatementCall
   extends Pick<
     Call<unknown, unknown>,
-    "requestId" | "context" | "fresh" | "onAbort" | "authorize"
+    "requestId" | "database" | "context" | "fresh" | "onAbort" | "authorize"
   > {
-  /** The namespace of names of one part. */
+  /** The namespace of names of one part: the database or below it. */
   readonly namespace: readonly string[];
   /** The request has the header Idempotency-Key, which only queries may have: it has no effect on them. */
   readonly hasIdempotencyKey: boolean;
@@ -89,7 +89,7 @@ export class StatementRun {
 
   /** The identifier of a table, view or schema that the statement names. */
   id(name: readonly string[]): Promise<string[]> {
-    return idOf(this.services, name, this.call.namespace);
+    return idOf(this.services, name, this.call);
   }
 
   /** Runs an operation with a JSON body. @throws code 15 if the caller may not run it */
@@ -121,11 +121,12 @@ export class StatementRun {
     changed?: readonly string[],
   ): Promise<JsonReply> {
     const { call, services } = await this.#authorize(target, input, noRows);
-    const { fresh, namespace, onAbort } = this.call;
+    const { fresh, database, namespace, onAbort } = this.call;
     const rows = {
       ...this.statement,
       changed: changed && (await sqlTarget(services, changed)),
       fresh,
+      database,
       namespace,
       onAbort,
     };
@@ -139,11 +140,12 @@ export class StatementRun {
     { id, params = {}, path = {} }: Input,
     payload: unknown,
   ): Promise<Authorized> {
-    const { requestId, context, fresh } = this.call;
+    const { requestId, database, context, fresh } = this.call;
     const call: Call<unknown, unknown> = {
       dialect: "namespace",
       requestId,
       id,
+      database,
       path,
       params,
       payload,

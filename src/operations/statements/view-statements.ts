@@ -172,7 +172,8 @@ async function schemaId(
   schema: readonly string[] | undefined,
 ): Promise<readonly string[]> {
   if (schema === undefined) return run.call.namespace;
-  const id = identifier(schema, []);
-  if (id.length !== 1 || id[0] !== ROOT_SCHEMA) return id;
+  const { database } = run.call;
+  const id = identifier(schema, { database, namespace: database });
+  if (id.length !== database.length + 1 || id.at(-1) !== ROOT_SCHEMA) return id;
   return (await run.id([ROOT_SCHEMA, "any"])).slice(0, -1);
 }

@@ -1,4 +1,5 @@
 import { accessTo } from "../../api/access.js";
+import { belowDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { dropTable as removeTable } from "../../tables/table-removal.js";
@@ -14,6 +15,7 @@ export const dropTable = operation({
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
   access: accessTo("table", "drop"),
+  contentNames: { reply: belowDatabase },
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   handle: (services, { id }) => removeTable(services, id),
 });

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
+import { idBelow } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nextPageToken, readPageRequest } from "../../api/paging.js";
 import { allTablesPage, page } from "../../api/schemas.js";
@@ -16,7 +17,7 @@ export const listAllTables = operation({
   reply: listingReply,
   access: accessTo("nothing"),
   uses: ["catalog"],
-  async handle({ catalog }, { params, payload, fresh }) {
+  async handle({ catalog }, { database, params, payload, fresh }) {
     const declared = payload.include_declared ?? params.include_declared ?? true;
     const { items, pageToken } = await catalog.listAllTables(
       { ...readPageRequest(params, payload), ...fresh },
@@ -25,7 +26,10 @@ export const listAllTables = operation({
     const delimiter = params.delimiter ?? "$";
     return {
       kind: "json",
-      value: { tables: items.map((id) => id.join(delimiter)), ...nextPageToken(pageToken) },
+      value: {
+        tables: items.map((id) => idBelow(database, id).join(delimiter)),
+        ...nextPageToken(pageToken),
+      },
     };
   },
 });

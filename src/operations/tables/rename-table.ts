@@ -39,6 +39,12 @@ export const renameTable = operation({
       return [create, { object: tableObject(id), privileges: ["manage"] }];
     },
   },
+  contentNames: {
+    body: (payload, database) => {
+      const namespace = targetNamespace(payload);
+      return namespace ? { ...payload, new_namespace_id: [...database, ...namespace] } : payload;
+    },
+  },
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload }) {
     const namespace = targetNamespace(payload) ?? id.slice(0, -1);

@@ -12,6 +12,7 @@ import {
   readTransactionId,
   replySchema,
   statusSchema,
+  transactionNames,
   transactionReply,
 } from "./transaction-entry.js";
 
@@ -54,6 +55,7 @@ export const alterTransaction = operation({
   reply: replySchema,
   access: accessTo("transaction object", "manage"),
   unrecorded: true,
+  contentNames: transactionNames,
   uses: ["jobs", "transactions"],
   async handle({ transactions, jobs }, { id, payload }) {
     const transaction = readTransactionId(id);

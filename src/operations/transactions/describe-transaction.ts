@@ -1,7 +1,12 @@
 import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
-import { readTransactionId, replySchema, transactionReply } from "./transaction-entry.js";
+import {
+  readTransactionId,
+  replySchema,
+  transactionNames,
+  transactionReply,
+} from "./transaction-entry.js";
 
 export const describeTransaction = operation({
   id: "DescribeTransaction",
@@ -13,6 +18,7 @@ export const describeTransaction = operation({
   body: { kind: "json", schema: nothing },
   reply: replySchema,
   access: accessTo("transaction object"),
+  contentNames: transactionNames,
   uses: ["transactions"],
   async handle({ transactions }, { id }) {
     return transactionReply(await transactions.describe(readTransactionId(id)));

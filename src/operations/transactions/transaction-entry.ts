@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { idBelow } from "../../api/database.js";
 import type { Reply } from "../../api/operation.js";
 import { stringMap } from "../../api/schemas.js";
 import {
@@ -24,3 +25,14 @@ export const transactionReply = ({ status, properties }: TransactionRecord): Rep
   kind: "json",
   value: { status, properties },
 });
+
+/** See Operation.contentNames: the object that the transaction changed. */
+export const transactionNames = {
+  reply: (
+    { properties, ...rest }: { properties: Record<string, string> },
+    database: readonly string[],
+  ) => {
+    const object = idBelow(database, properties.object?.split("$") ?? []).join("$");
+    return { ...rest, properties: { ...properties, object } };
+  },
+};

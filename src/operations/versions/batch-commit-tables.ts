@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { accessTo, type Requirement } from "../../api/access.js";
+import { belowDatabase, inDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { branch, commonMembers, count, delimiter, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
@@ -83,6 +84,18 @@ export const batchCommitTables = operation({
           (declare_table !== undefined && isAdministrative(declare_table)),
       ),
   },
+  contentNames: {
+    body: ({ operations, ...rest }, database) => ({
+      ...rest,
+      operations: operations.map((one: Step) => ofEachMember(one, database, inDatabase)),
+    }),
+    reply: ({ results, ...rest }, database) => ({
+      ...rest,
+      results: results.map((one: Record<string, { id?: string[] }>) =>
+        ofEachMember(one, database, belowDatabase),
+      ),
+    }),
+  },
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance", "threads"],
   async handle(services, { payload }) {
     const { operations } = payload;
@@ -124,6 +137,19 @@ export const batchCommitTables = operation({
     return { kind: "json", value: { results } };
   },
 });
+
+/** The members of a step or of its result, each with another id. */
+const ofEachMember = <T extends { id?: string[] }>(
+  step: Record<string, unknown>,
+  database: readonly string[],
+  change: (member: T, database: readonly string[]) => T,
+) =>
+  Object.fromEntries(
+    Object.entries(step).map(([kind, member]) => [
+      kind,
+      member === undefined ? member : change(member as T, database),
+    ]),
+  );
 
 /** What the members of a step need: also those of a step that `checkSteps` refuses. */
 function requirementsOf({

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
+import { inDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { delimiter, transactionId } from "../../api/schemas.js";
 import { tableObject } from "../../catalog/grants/grants.js";
@@ -31,6 +32,12 @@ export const batchCreateTableVersions = operation({
         object: tableObject(id),
         privileges: ["insert", "update", "delete"],
       })),
+  },
+  contentNames: {
+    body: ({ entries, ...rest }, database) => ({
+      ...rest,
+      entries: entries.map((entry: { id: string[] }) => inDatabase(entry, database)),
+    }),
   },
   uses: ["catalog", "config", "engine", "log", "maintenance"],
   async handle(services, { payload }) {

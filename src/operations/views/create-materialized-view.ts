@@ -6,7 +6,7 @@ import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { checkTableId } from "../../catalog/names.js";
 import type { ViewSource } from "../../engine/index.js";
-import { onNamedTable } from "../../tables/named-table.js";
+import { type NameScope, onNamedTable } from "../../tables/named-table.js";
 import { storageOptions, tableHandle } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
 import { discardTable } from "../tables/new-table.js";
@@ -26,11 +26,14 @@ export const createMaterializedView = operation({
   access: accessTo("new table", "create"),
   limited: ["job", "storage"],
   uses: ["catalog", "config", "engine", "jobs", "log"],
-  async handle(services, { id, payload }) {
+  async handle(services, { id, database, payload }) {
     // First: an invalid name is an error whether or not the source tables exist.
     checkTableId(id);
     const definition = readViewRequest(payload);
-    const sources = await resolveSources(services, definition.sql, id.slice(0, -1));
+    const sources = await resolveSources(services, definition.sql, {
+      database,
+      namespace: id.slice(0, -1),
+    });
     const { record, version } = await createView(services, id, definition, sources);
     if (!definition.withData) {
       return { kind: "json", status: 201, value: { version }, headers: versionHeader(version) };
@@ -49,12 +52,12 @@ export const createMaterializedView = operation({
 async function resolveSources(
   services: Pick<Services, "catalog" | "config" | "engine">,
   sql: string,
-  namespace: readonly string[],
+  scope: NameScope,
 ): Promise<ViewSource[]> {
   const names = await services.engine.viewTables(sql);
   return Promise.all(
     names.map((name) =>
-      onNamedTable(services, name, namespace, async ({ record }) => ({
+      onNamedTable(services, name, scope, async ({ record }) => ({
         name,
         table: record.id,
         location: record.location,

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
+import { idBelow } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -19,6 +20,13 @@ export const describeMaterializedView = operation({
     tables: Type.Array(Type.Array(Type.String())),
   }),
   access: accessTo("table"),
+  contentNames: {
+    reply: ({ source_namespace, tables, ...rest }, database) => ({
+      ...rest,
+      source_namespace: idBelow(database, source_namespace),
+      tables: tables.map((id: string[]) => idBelow(database, id)),
+    }),
+  },
   uses: ["catalog", "config", "engine"],
   handle: (services, { id }) =>
     onTable(services, id, async ({ table }) => {

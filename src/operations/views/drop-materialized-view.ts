@@ -1,4 +1,5 @@
 import { accessTo } from "../../api/access.js";
+import { belowDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
@@ -15,6 +16,7 @@ export const dropMaterializedView = operation({
   body: { kind: "json", schema: nothing },
   reply: droppedTable,
   access: accessTo("table", "drop"),
+  contentNames: { reply: belowDatabase },
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
   async handle(services, { id }) {
     const key = await onTable(services, id, async ({ record, table }) => {

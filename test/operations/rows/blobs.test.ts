@@ -1,3 +1,4 @@
+import { pathToFileURL } from "node:url";
 import {
   Binary,
   Field,
@@ -273,5 +274,48 @@ describe("blob values of other versions", () => {
     const address = String(rows[4]?._rowaddr);
     const result = await bytes("blobs", address, "bytes=5-9", { row_is_address: "true" });
     expect(Buffer.compare(result.bytes, large.subarray(5, 10))).toBe(0);
+  });
+
+  it("can be read with the descriptor that SQL of a LanceDB client returns", async () => {
+    const { client } = joust;
+    const { location } = await client.createTable("source table", blobTable());
+    const path = "/v1/table/source%20table";
+    await client.ok(`${path}/branches/create`, { name: "dev/one" });
+    const version = "1";
+    const lengthOf = (params: Record<string, string>) =>
+      client.request(`${path}/blob/image/0/bytes`, {
+        method: "HEAD",
+        params: { version, row_is_address: "true", ...params },
+      });
+    const main = [location, pathToFileURL(location).href];
+    const branch = main.map((uri) => `${uri}/tree/dev/one`);
+    const onBranch = { branch: "dev/one" };
+    const sources = [
+      ...main.map((source_uri) => ({ source_uri })),
+      ...branch.map((source_uri) => ({ source_uri, ...onBranch })),
+    ];
+    for (const source of sources) {
+      const { status, headers } = await lengthOf(source);
+      expect([source, status, headers.get("content-length")]).toEqual([source, 200, "5"]);
+    }
+    // The URI of another branch.
+    const [source_uri = ""] = branch;
+    expect((await lengthOf({ source_uri })).status).toBe(400);
+    expect((await lengthOf({ source_uri: location, ...onBranch })).status).toBe(400);
+
+    const described = await client.ok(`${path}/version/describe`, { version: 1 });
+    const micros = described.version.timestamp_millis * 1_000 + 999;
+    const source_commit_micros = String(micros);
+    expect((await lengthOf({ source_commit_micros })).status).toBe(200);
+    expect((await lengthOf({ source_commit_micros: String(micros - 1_000) })).status).toBe(400);
+    await client.createTable("source table", blobTable(), { mode: "overwrite" });
+    await client.ok(`${path}/drop`);
+    await client.createTable("source table", blobTable());
+    expect((await lengthOf({ source_commit_micros })).status).toBe(400);
+    const reply = await client.request(`${path}/blob/image/0/bytes`, {
+      method: "GET",
+      params: { version, source_commit_micros },
+    });
+    expectFailure(reply, 400, 13, /source_commit_micros/);
   });
 });

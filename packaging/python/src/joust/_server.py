@@ -173,7 +173,8 @@ class Server:
         """Keyword arguments of ``lancedb.connect`` and ``lancedb.connect_async``.
 
         Args:
-            database: a name that LanceDB requires. joust serves the same tables for every name.
+            database: a name that LanceDB requires. It selects the namespace of the root with this name if there is
+                one, else the root.
 
         Returns:
             ``{"uri": "db://joust", "api_key": ..., "host_override": "http://127.0.0.1:40123"}``

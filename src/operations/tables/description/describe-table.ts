@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../../api/access.js";
+import { idBelow } from "../../../api/database.js";
 import { operation, type Reply } from "../../../api/operation.js";
 import { branch, count, stringMap, version } from "../../../api/schemas.js";
 import type { Services } from "../../../api/services.js";
@@ -53,6 +54,9 @@ export const describeTable = operation({
     is_only_declared: Type.Optional(Type.Boolean()),
   }),
   access: accessTo("table"),
+  contentNames: {
+    reply: (value, database) => ({ ...value, namespace: idBelow(database, value.namespace) }),
+  },
   uses: ["catalog", "config", "engine"],
   handle(services, call) {
     const { version, tag, branch } = call.payload;

@@ -1,4 +1,5 @@
 import { accessTo } from "../../../api/access.js";
+import { belowDatabase } from "../../../api/database.js";
 import { operation } from "../../../api/operation.js";
 import { nothing } from "../../../api/schemas.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
@@ -15,6 +16,7 @@ export const deregisterTable = operation({
   body: { kind: "json", schema: nothing },
   reply: deregistered,
   access: accessTo("table", "manage"),
+  contentNames: { reply: belowDatabase },
   uses: ["catalog", "engine", "jobs", "threads"],
   async handle(services, { id }) {
     const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
