@@ -773,17 +773,19 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, QueryRest, RemovalPermit, Table, Task, Upload, cancelQuery, checkQuery, seal, unseal, versions } = nativeBinding
+const { Blob, CleanUp, Engine, QueryRest, RemovalPermit, RowTable, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, seal, unseal, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
 export { QueryRest }
 export { RemovalPermit }
+export { RowTable }
 export { Table }
 export { Task }
 export { Upload }
 export { cancelQuery }
 export { checkQuery }
+export { checkRowFilter }
 export { seal }
 export { unseal }
 export { versions }

@@ -9,7 +9,7 @@ import { native } from "./native.js";
 
 export type * from "../../native/index.js";
 
-export const { Engine, Table, Task, Upload, cancelQuery } = native;
+export const { Engine, Table, Task, Upload, cancelQuery, checkRowFilter } = native;
 export type Engine = InstanceType<typeof Engine>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;

@@ -14,6 +14,7 @@ import { settingTables } from "./0010-settings.js";
 import { commitPauses } from "./0011-commit-pauses.js";
 import { keyLifetimes } from "./0012-key-lifetimes.js";
 import { grantTables } from "./0013-grants.js";
+import { rowFilters } from "./0014-row-filters.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -30,6 +31,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0011-commit-pauses": commitPauses(kind),
   "0012-key-lifetimes": keyLifetimes(kind),
   "0013-grants": grantTables(kind),
+  "0014-row-filters": rowFilters,
 });
 
 const MIGRATIONS_TABLE = "joust_migrations";

@@ -39,7 +39,8 @@ export async function boundRole(
   subject: string,
 ): Promise<BoundRole | undefined> {
   const { items } = await grants.list({ subject, object: SERVER }, {});
-  return coveredRole(items[0]?.privileges ?? []);
+  const unfiltered = items.find(({ filter }) => filter === undefined);
+  return coveredRole(unfiltered?.privileges ?? []);
 }
 
 /** Members of the operations that add or delete a binding. */
