@@ -138,6 +138,24 @@ export declare class RemovalPermit {
   end(): void
 }
 
+/** The rows of a table that one caller may use. */
+export declare class RowTable {
+  /** As `Table.onBranch`. */
+  onBranch(branch?: string | undefined | null): RowTable
+  /** As `Table.forRequest`. */
+  forRequest(request: string, since?: number | undefined | null): RowTable
+  /** As `Table.query`, over these rows. */
+  query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
+  /** As `Table.countRows`, over these rows. */
+  countRows(options?: CountOptions | undefined | null): number | Promise<number>
+  /** As `Table.append`. Code 15 if a row is not one of these rows. */
+  append(body: Uint8Array | Upload): Promise<WriteResult>
+  /** As `Table.delete`, of these rows. */
+  delete(predicate: string): Promise<DeleteResult>
+  /** As `Table.update`, of these rows. Code 15 if it sets a column that the condition reads. */
+  update(options: UpdateOptions): Promise<UpdateResult>
+}
+
 /** The columns of a statement's result, and the types of its parameters. */
 export declare class SqlDescription {
   /** The names of the columns. */
@@ -297,6 +315,10 @@ export declare class Table {
   createBranch(name: string, version?: number | undefined | null): Promise<void>
   /** Removes a branch and the files that only it references. */
   deleteBranch(name: string): Promise<void>
+  /** The same table, for a caller that may use only the rows for which one of the SQL conditions is true. */
+  withRows(conditions: Array<string>): RowTable
+  /** Checks that a SQL condition can be a row filter of the newest version. */
+  checkRowFilter(condition: string): Promise<void>
   /** Sets columns of the rows for which the predicate is true, in one commit. */
   update(options: UpdateOptions): Promise<UpdateResult>
   /** Merges the upload's rows, in one commit. */
@@ -439,6 +461,9 @@ export interface ChangeOptions {
 
 /** Fails (code 13) if the body is invalid for every table: invalid JSON, or a wrong form. */
 export declare function checkQuery(body: Uint8Array): void
+
+/** Checks the form of a row filter, independent of a table. */
+export declare function checkRowFilter(condition: string): void
 
 /** Removed versions, and the bytes of the files that only they referenced. */
 export interface CleanedUp {

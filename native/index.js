@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, flightStats, seal, unseal, versions } = nativeBinding
+const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, flightStats, seal, unseal, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
@@ -781,6 +781,7 @@ export { FlightReply }
 export { FlightServer }
 export { QueryRest }
 export { RemovalPermit }
+export { RowTable }
 export { SqlDescription }
 export { SqlRows }
 export { Table }
@@ -788,6 +789,7 @@ export { Task }
 export { Upload }
 export { cancelQuery }
 export { checkQuery }
+export { checkRowFilter }
 export { flightStats }
 export { seal }
 export { unseal }

@@ -28,6 +28,8 @@ export type AccessObject =
 export interface Requirement {
   readonly object: SecuredObject;
   readonly privileges: readonly Privilege[];
+  /** A privilege that has a row filter does not suffice. */
+  readonly allRows?: true;
 }
 
 /**
@@ -38,6 +40,12 @@ export interface Access<Call, Services, Reply> {
   readonly on: AccessObject;
   /** Every request needs all of them. None: it suffices that the object is visible to the caller. */
   readonly privileges: readonly Privilege[];
+  /**
+   * The privileges among them whose row filters the handler applies: it uses the table of the path only as `onTable`
+   * passes it. Empty: the reply tells nothing about rows. Absent: the operation is denied to a caller whose privilege on
+   * a table has a row filter.
+   */
+  readonly rows?: readonly Privilege[];
   /** Further privileges that some requests need, for the role of the operation and for the description. */
   readonly sometimes?: readonly Privilege[];
   /** What the content of a request needs in addition. */

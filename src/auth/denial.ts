@@ -9,17 +9,20 @@ export interface Denial {
   readonly needs: string;
   /** The privileges that would do instead of the role. */
   readonly missing?: { readonly privileges: readonly Privilege[]; readonly object: SecuredObject };
+  /** The caller has privileges on the object with a row filter, which the operation does not apply. */
+  readonly isFiltered?: boolean;
 }
 
 export function permissionDenied({ id, name, role }: Identity, denial: Denial): JoustError {
   const kind = id.startsWith("user:") ? "user" : "key";
-  const { needs, missing } = denial;
+  const { needs, missing, isFiltered } = denial;
   const instead = missing
     ? `, or the ${privilegeList(missing.privileges)} on ${describeObject(missing.object)}`
     : "";
+  const rows = isFiltered ? " for all rows: it does not support the row filter of a grant" : "";
   return new JoustError(
     ErrorCode.PermissionDenied,
-    `the ${kind} \`${name}\` has the role ${role}; ${needs}${instead}`,
+    `the ${kind} \`${name}\` has the role ${role}; ${needs}${instead}${rows}`,
   );
 }
 

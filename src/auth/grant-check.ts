@@ -3,6 +3,7 @@ import { MissingObjectReply } from "../api/missing-object-reply.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { transactionNotFound } from "../api/transactions/store.js";
+import type { RowRestriction, TableId, TableRecord } from "../catalog/catalog.js";
 import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
 import { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
 import {
@@ -14,18 +15,21 @@ import {
 import type { HeldGrants } from "../catalog/grants/held-grants.js";
 import {
   covers,
+  FILTERED,
   NO_PRIVILEGES,
   namesOf,
   type Privilege,
   type PrivilegeSet,
+  readsSomeRows,
   roleBundles,
   setOf,
 } from "../catalog/grants/privileges.js";
 import { noTableName } from "../catalog/names.js";
+import { encodePath } from "../catalog/path.js";
 import type { JoustError } from "../foundation/errors.js";
 import type { Identity } from "./authenticator.js";
 import { permissionDenied } from "./denial.js";
-import { restrictedServices } from "./restricted-services.js";
+import { restrictedServices, servicesForRows } from "./restricted-services.js";
 import { allows } from "./roles.js";
 
 /** A request of a caller whose role does not suffice. */
@@ -48,7 +52,7 @@ export function authorizeByGrants(request: GrantedRequest): Services | Promise<S
   const restricted =
     identity.role === "none" ? restrictedServices(services, privileges, operation, call) : services;
   if (isCoveredAtHand(request, privileges)) return restricted;
-  return new GrantCheck(request, privileges, restricted).run().then(() => restricted);
+  return new GrantCheck(request, privileges, restricted).run();
 }
 
 /** The most frequent requests need no promise: one table, no condition on the content. */
@@ -59,10 +63,13 @@ function isCoveredAtHand(
   const { access, administrative } = operation;
   if (access.on !== "table" || access.also || administrative) return false;
   const set = privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
-  return set !== NO_PRIVILEGES && covers(set, setOf(access.privileges));
+  return set !== NO_PRIVILEGES && !readsSomeRows(set) && covers(set, setOf(access.privileges));
 }
 
 class GrantCheck {
+  /** The table of the path, if the caller may use some of its rows only. */
+  #restricted: { record: TableRecord; restriction: RowRestriction } | undefined;
+
   constructor(
     private readonly request: GrantedRequest,
     private readonly privileges: CallerPrivileges,
@@ -70,7 +77,15 @@ class GrantCheck {
     private readonly visible: Services,
   ) {}
 
-  async run(): Promise<void> {
+  /** Resolves to the services for the handler. */
+  async run(): Promise<Services> {
+    await this.#checkAll();
+    if (!this.#restricted) return this.visible;
+    const { record, restriction } = this.#restricted;
+    return servicesForRows(this.visible, record, restriction);
+  }
+
+  async #checkAll(): Promise<void> {
     const { operation, call } = this.request;
     const { access, administrative } = operation;
     const object = await this.#checkObject();
@@ -147,11 +162,39 @@ class GrantCheck {
   }
 
   /** @throws the error for a missing object, or code 15 */
-  async #check({ object, privileges }: Requirement, to?: string): Promise<SecuredObject> {
+  async #check(requirement: Requirement, to?: string): Promise<SecuredObject> {
+    const { object, privileges } = requirement;
     const held = await this.privileges.on(object, this.request.services.catalog);
     if (!this.#isVisible(object, held)) throw this.#missing(object);
+    if (object.kind === "table" && covers(held, FILTERED)) {
+      if (await this.#applyFilters(held, object.id, requirement)) return object;
+    }
     this.#require(held, object, privileges, to);
     return object;
+  }
+
+  /** Restricts the request to the rows of the caller. False: its filters do not give it what the requirement needs. */
+  async #applyFilters(
+    held: PrivilegeSet,
+    id: TableId,
+    { privileges, allRows }: Requirement,
+  ): Promise<boolean> {
+    const { operation, call, services } = this.request;
+    const { on, rows } = operation.access;
+    if (!rows || allRows || on !== "table" || encodePath(id) !== encodePath(call.id)) return false;
+    const [missing, ...more] = namesOf(setOf(privileges) & ~held);
+    if (missing === undefined) {
+      if (privileges.length > 0 || !readsSomeRows(held)) return false;
+      const record = await services.catalog.table(id);
+      this.#restricted ??= { record, restriction: {} };
+      return true;
+    }
+    if (more.length > 0 || !rows.includes(missing)) return false;
+    const record = await services.catalog.table(id);
+    const filters = this.privileges.filtersOn(record, missing);
+    if (filters.length === 0) return false;
+    this.#restricted = { record, restriction: { filters } };
+    return true;
   }
 
   #isVisible(object: SecuredObject, held: PrivilegeSet): boolean {
@@ -178,8 +221,11 @@ class GrantCheck {
     needed: readonly Privilege[],
     to?: string,
   ): void {
-    const missing = setOf(needed) & ~held;
+    // What an operation without a privilege shows of a table may count hidden rows.
+    const hides = needed.length === 0 && object.kind === "table" && readsSomeRows(held);
+    const missing = setOf(hides ? ["select"] : needed) & ~held;
     if (missing === NO_PRIVILEGES) return;
+    const isFiltered = object.kind === "table" && covers(held, FILTERED);
     const { operation, identity } = this.request;
     const { id, permission, administrative } = operation;
     const purpose = to ?? (allows(identity.role, permission) ? administrative?.to : undefined);
@@ -188,6 +234,7 @@ class GrantCheck {
     throw permissionDenied(identity, {
       needs,
       missing: { privileges: namesOf(missing), object },
+      isFiltered,
     });
   }
 }

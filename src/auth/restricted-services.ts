@@ -1,7 +1,13 @@
 import type { AccessObject } from "../api/access.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
-import type { Catalog, PageRequest, TableId, TableRecord } from "../catalog/catalog.js";
+import type {
+  Catalog,
+  PageRequest,
+  RowRestriction,
+  TableId,
+  TableRecord,
+} from "../catalog/catalog.js";
 import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
 import type { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
 import { describeObject, tableObject } from "../catalog/grants/grants.js";
@@ -60,6 +66,43 @@ export function restrictedServices(
     jobs: override(services.jobs, visibleJobs(services, privileges)),
   };
 }
+
+/** The services of a request that may use some rows of one table only. */
+export function servicesForRows(
+  services: Services,
+  { id, key }: Pick<TableRecord, "id" | "key">,
+  restriction: RowRestriction,
+): Services {
+  const { catalog } = services;
+  const path = encodePath(id);
+  const restricted = (record: TableRecord): TableRecord => {
+    if (encodePath(record.id) !== path) return record;
+    // The grants are those on a former table of this name.
+    if (record.key !== key) throw tableNotFound(id);
+    if (record.declared && restriction.filters) throw noColumnsYet(id);
+    return { ...record, restriction };
+  };
+  return {
+    ...services,
+    catalog: override(catalog, {
+      table: async (other) => restricted(await catalog.table(other)),
+      tableSync: (other) => {
+        const record = catalog.tableSync(other);
+        return record && restricted(record);
+      },
+      tableAt: async (location) => {
+        const record = await catalog.tableAt(location);
+        return record && restricted(record);
+      },
+    }),
+  };
+}
+
+const noColumnsYet = (id: TableId): JoustError =>
+  new JoustError(
+    ErrorCode.PermissionDenied,
+    `${describeObject(tableObject(id))} has no version yet, so a grant with a row filter gives nothing on it`,
+  );
 
 /** The declared access covers all tables that these handlers resolve; a listing of views opens them only to tell views. */
 const contentIsDeclared: ReadonlySet<AccessObject> = new Set<AccessObject>(["body", "namespace"]);
@@ -125,5 +168,5 @@ const visibleJobs = (
     if (held === NO_PRIVILEGES) throw jobNotFound(id);
     return job;
   },
-  listAll: (page: PageRequest) => jobs.listAll(page, privileges.visible()),
+  listAll: (page: PageRequest) => jobs.listAll(page, privileges.visibleWithAllRows()),
 });

@@ -19,6 +19,14 @@ export interface TableRecord {
   storageOptions: Record<string, string>;
   /** The table has only a name and a location: no version of it is known. */
   declared: boolean;
+  /** Present if the caller of the request may not use all rows. The catalog never sets it. */
+  restriction?: RowRestriction;
+}
+
+/** What the caller of a request may use of a table. */
+export interface RowRestriction {
+  /** SQL: the rows for which one of them is true. Absent: the request uses no rows. */
+  readonly filters?: readonly string[];
 }
 
 /** A table to declare. Without a location the catalog chooses one. */

@@ -1,3 +1,4 @@
+import type { Catalog } from "../catalog/catalog.js";
 import {
   type GrantEntry,
   type Grants,
@@ -9,20 +10,41 @@ import {
 } from "../catalog/grants/grants.js";
 import { isPrivilege, type Privilege, privileges } from "../catalog/grants/privileges.js";
 import { checkNamespacePath, checkTableId } from "../catalog/names.js";
+import type { Config } from "../config/config.js";
 import { ConfigError } from "../config/option.js";
+import { storageOptions } from "../tables/open-table.js";
 import { takeFlags } from "./take-flags.js";
 import { withCatalog } from "./with-catalog.js";
 
 /** Separates the components of an object. */
 const DELIMITER = "$";
 
-/** `joust grant PRIVILEGE,... --on OBJECT --to SUBJECT`. */
+/** `joust grant PRIVILEGE,... --on OBJECT --to SUBJECT [--filter CONDITION]`. */
 export async function grant(args: readonly string[]): Promise<void> {
-  const { names, object, subject, rest } = readChange("grant", "--to", args);
-  await withCatalog(rest, async ({ grants }) => {
-    const granted = await grants.grant(subject, object, names);
+  const { flags, rest: others } = takeFlags(args, ["--filter"]);
+  const { names, object, subject, rest } = readChange("grant", "--to", others);
+  const filter = flags["--filter"];
+  await withCatalog(rest, async ({ grants, catalog }, config) => {
+    if (filter !== undefined) await checkFilter({ catalog, config }, object, filter);
+    const granted = await grants.grant(subject, object, names, filter);
     print(granted.length > 0 ? `granted ${granted.join(", ")}` : "nothing to grant");
   });
+}
+
+/** Of a namespace, only the form of the condition can be checked. @throws code 12 or 13 */
+async function checkFilter(
+  { catalog, config }: { catalog: Catalog; config: Config },
+  object: SecuredObject,
+  filter: string,
+): Promise<void> {
+  const { Engine, checkRowFilter } = await import("../engine/index.js");
+  if (object.kind !== "table") {
+    checkRowFilter(filter);
+    return;
+  }
+  const record = await catalog.table(object.id);
+  const options = storageOptions({ config }, record);
+  await new Engine().table(record.location, options).checkRowFilter(filter);
 }
 
 /** `joust revoke PRIVILEGE,... --on OBJECT --from SUBJECT`. */
@@ -100,7 +122,9 @@ function readObject(text: string): SecuredObject {
   throw new ConfigError(`--on must be server, namespace:a$b or table:a$b$t, got "${text}"`);
 }
 
-const line = ({ subject, object, privileges }: GrantEntry): string =>
-  `${subject}  ${objectText(object)}  ${privileges.join(",")}`;
+const line = ({ subject, object, privileges, filter }: GrantEntry): string => {
+  const rows = filter === undefined ? "" : `  ${filter.replaceAll(/\s+/g, " ")}`;
+  return `${subject}  ${objectText(object)}  ${privileges.join(",")}${rows}`;
+};
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -15,11 +15,11 @@ const help = `joust serves Lance tables over HTTP.
   joust key rotate ID [--overlap TIME] [--expires TIME] [ROOT] [options]
                                         replaces a key; the former one is valid for the overlap [1d]
   joust key revoke ID [ROOT] [options]  revokes a key
-  joust grant PRIVILEGES --on OBJECT --to SUBJECT [ROOT] [options]
+  joust grant PRIVILEGES --on OBJECT --to SUBJECT [--filter SQL] [ROOT] [options]
   joust revoke PRIVILEGES --on OBJECT --from SUBJECT [ROOT] [options]
                                         grants or revokes privileges, such as select,insert; OBJECT is server,
                                         namespace:a$b or table:a$b$t, SUBJECT is key:ID, user:ISSUER#ID or
-                                        group:NAME
+                                        group:NAME; with --filter only for rows where SQL is true
   joust grants [--on OBJECT] [--subject SUBJECT] [ROOT] [options]
                                         lists the grants
   joust maintain [ROOT] [--table NAME] [options]

@@ -230,7 +230,7 @@ export interface GrantsRow {
   namespace: string | null;
   /** The key, if the object is a table. */
   table_key: string | null;
-  /** Reserved: always null. */
+  /** SQL: the privilege applies to the rows for which it is true. Null: to all rows. */
   row_filter: string | null;
   created_at: number;
 }

@@ -9,7 +9,16 @@ import { native } from "./native.js";
 
 export type * from "../../native/index.js";
 
-export const { Engine, FlightServer, Table, Task, Upload, cancelQuery, flightStats } = native;
+export const {
+  Engine,
+  FlightServer,
+  Table,
+  Task,
+  Upload,
+  cancelQuery,
+  checkRowFilter,
+  flightStats,
+} = native;
 export type Engine = InstanceType<typeof Engine>;
 export type FlightServer = InstanceType<typeof FlightServer>;
 export type Table = InstanceType<typeof Table>;

@@ -131,8 +131,17 @@ const liveTable = async (
   id: readonly string[],
 ): Promise<TableRecord> => services.catalog.tableSync(id) ?? services.catalog.table(id);
 
-/** Returns the engine's handle of a table: the same one until the table is dropped. */
+/**
+ * Returns the engine's handle of a table: the same one until the table is dropped. For a caller with a row filter it has
+ * only the methods of `RowTable`, which apply the filter: a handler that calls another one fails.
+ */
 export function tableHandle(services: TableDependencies, record: TableRecord): Table {
+  const table = sharedHandle(services, record);
+  const filters = record.restriction?.filters;
+  return filters === undefined ? table : (table.withRows([...filters]) as unknown as Table);
+}
+
+function sharedHandle(services: TableDependencies, record: TableRecord): Table {
   const cached = handlesOf(services.engine);
   let table = cached.get(record.key);
   if (table === undefined) {

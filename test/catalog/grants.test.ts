@@ -2,7 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { CallerPrivileges } from "../../src/catalog/grants/caller-privileges.js";
 import { namespaceObject, SERVER, tableObject } from "../../src/catalog/grants/grants.js";
-import { NO_PRIVILEGES, setOf } from "../../src/catalog/grants/privileges.js";
+import {
+  FILTERED,
+  NO_PRIVILEGES,
+  type Privilege,
+  setOf,
+} from "../../src/catalog/grants/privileges.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { waitFor } from "../harness/wait-for.js";
 import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
@@ -98,6 +103,54 @@ describe("grants", () => {
         await replace();
         expect((await grants.list({}, {})).items).toEqual([]);
       }
+    });
+
+    it("with a filter give no privilege for all rows, and replace each other", async () => {
+      const open = await newCatalog().open();
+      const { grants, catalog } = open;
+      await makeNamespace(open, "a");
+      await makeTable(open, ["a", "t"]);
+      const table = tableObject(["a", "t"]);
+      const filter = "tenant = 'ä'";
+      const grant = (names: readonly Privilege[], one?: string) =>
+        grants.grant(GROUP, table, names, one);
+      const listed = async () => {
+        const found = [];
+        let pageToken: string | undefined;
+        do {
+          const page = await grants.list({}, { limit: 1, ...(pageToken && { pageToken }) });
+          found.push(...page.items.map(({ privileges, filter }) => [privileges, filter]));
+          pageToken = page.pageToken;
+        } while (pageToken !== undefined);
+        return found;
+      };
+      expect(await grant(["select", "delete"], filter)).toEqual(["select", "delete"]);
+      expect(await grant(["select", "delete"], filter)).toEqual([]);
+      expect(await onTable(open, ["a", "t"])).toBe(FILTERED);
+      expect(await grant(["select", "insert"], "b = 1")).toEqual(["select", "insert"]);
+      expect(await listed()).toEqual([
+        [["select", "insert"], "b = 1"],
+        [["delete"], filter],
+      ]);
+      await grants.grant(GROUP, namespaceObject(["a"]), ["select"], filter);
+      const caller = new CallerPrivileges(NO_PRIVILEGES, await grants.held([GROUP]));
+      const record = await catalog.table(["a", "t"]);
+      expect(caller.filtersOn(record, "select").sort()).toEqual(["b = 1", filter]);
+      expect(caller.filtersOn(record, "delete")).toEqual([filter]);
+      expect(caller.filtersOn({ ...record, key: "other" }, "delete")).toEqual([]);
+      expect(caller.filtersOn({ ...record, id: ["b", "t"], key: "other" }, "select")).toEqual([]);
+      expect(caller.filtersOn(record, "update")).toEqual([]);
+      expect(await grant(["select"])).toEqual(["select"]);
+      expect(await onTable(open, ["a", "t"])).toBe(setOf(["select"]) | FILTERED);
+      for (const [names, one] of [
+        [["drop"], filter],
+        [["select", "manage"], filter],
+        [["select"], " "],
+        [["select"], "x".repeat(10_001)],
+      ] as const) {
+        await expect(grant(names, one)).rejects.toMatchObject({ code: 13 });
+      }
+      expect(await grants.revoke(GROUP, table, ["delete"])).toEqual(["delete"]);
     });
 
     it("are listed in pages by subject and object", async () => {

@@ -36,7 +36,7 @@ describeOnEachDatabase((newCatalog, kind) => {
       : openSqlite(catalog.url));
     await db.read.connection().execute(async (connection) => {
       await sql`drop table databases`.execute(connection);
-      await sql`delete from joust_migrations where name = '0014-databases'`.execute(connection);
+      await sql`delete from joust_migrations where name >= '0014'`.execute(connection);
     });
     await db.close();
 

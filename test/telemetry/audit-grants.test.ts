@@ -107,6 +107,18 @@ describe("the audit log", () => {
     expect(refused.grant).toEqual(grant);
   });
 
+  it("names the row filter of a grant", async () => {
+    const body = { subject: "g:team", object: "table:db:public$t", privilege: "SELECT" };
+    const filter = "id < 10";
+    const done = await grantOf(joust.client, find("AddGrant"), { ...body, filter });
+    expect(done.grant).toEqual({
+      subject: "group:team",
+      object: "table:db$t",
+      privileges: ["select"],
+      filter,
+    });
+  });
+
   it("names a key by its id and its name, also if the request contains the key itself", async () => {
     // The only key of that name here.
     const { key, id } = await createKey(joust.root, "write");

@@ -28,6 +28,7 @@ pub enum Code {
     TableColumnNotFound = 12,
     InvalidInput = 13,
     ConcurrentModification = 14,
+    PermissionDenied = 15,
     ServiceUnavailable = 17,
     Internal = 18,
     InvalidTableState = 19,

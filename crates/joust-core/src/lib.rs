@@ -34,6 +34,7 @@ pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
 pub use ipc::Upload;
 pub use query::Answer;
+pub use schema::RowFilter;
 pub use storage::Durability;
 pub use table::Table;
 pub use work::WorkContext;

@@ -33,6 +33,7 @@ mod progress;
 mod promise;
 mod query;
 mod refs;
+mod row_table;
 mod rows;
 mod running;
 mod seal;

@@ -1,9 +1,9 @@
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
-import type { Catalog, NamespacePath, TableId } from "../catalog.js";
+import type { Catalog, NamespacePath, TableId, TableRecord } from "../catalog.js";
 import { encodePath } from "../path.js";
 import type { SecuredObject } from "./grants.js";
 import type { HeldGrants, TableGrant } from "./held-grants.js";
-import { NO_PRIVILEGES, type PrivilegeSet } from "./privileges.js";
+import { NO_PRIVILEGES, type Privilege, type PrivilegeSet, readsSomeRows } from "./privileges.js";
 import type { VisibleObjects } from "./visible-objects.js";
 
 type TableLookup = Pick<Catalog, "table" | "tableSync">;
@@ -70,16 +70,42 @@ export class CallerPrivileges {
     return this.held.some(({ parents }) => parents.has(encoded));
   }
 
+  /** The filters of a privilege on a table: it applies to a row if one of them is true. */
+  filtersOn({ id, key }: Pick<TableRecord, "id" | "key">, privilege: Privilege): string[] {
+    const parents = new Set<string>();
+    for (let depth = 1; depth < id.length; depth++) parents.add(encodePath(id.slice(0, depth)));
+    const grants = this.held.flatMap(({ filtered }) => filtered);
+    const onTable = grants.filter(({ namespace, tableKey }) => {
+      if (tableKey !== undefined) return tableKey === key;
+      return namespace === undefined || parents.has(namespace);
+    });
+    const own = onTable.filter((grant) => grant.privilege === privilege);
+    return [...new Set(own.map(({ filter }) => filter))];
+  }
+
   /** Undefined: everything is visible. */
   visible(): VisibleObjects | undefined {
-    if (this.#server !== NO_PRIVILEGES) return undefined;
+    return this.#objectsWith((set) => set !== NO_PRIVILEGES);
+  }
+
+  /** As `visible`, without the tables of which the caller reads some rows only. */
+  visibleWithAllRows(): VisibleObjects | undefined {
+    return this.#objectsWith((set) => set !== NO_PRIVILEGES && !readsSomeRows(set));
+  }
+
+  #objectsWith(fits: (set: PrivilegeSet) => boolean): VisibleObjects | undefined {
+    if (fits(this.#server)) return undefined;
     const all = <T>(of: (held: HeldGrants) => Iterable<T>) => [
       ...new Set(this.held.flatMap((held) => [...of(held)])),
     ];
     return {
-      namespaces: all(({ namespaces }) => namespaces.keys()),
+      namespaces: all(({ namespaces }) =>
+        [...namespaces].filter(([, set]) => fits(set)).map(([path]) => path),
+      ),
       parents: all(({ parents }) => parents),
-      tables: all(({ tables }) => [...tables.values()].map(({ key }) => key)),
+      tables: all(({ tables }) =>
+        [...tables.values()].filter(({ privileges }) => fits(privileges)).map(({ key }) => key),
+      ),
     };
   }
 

@@ -4,6 +4,8 @@ import type { CatalogReads } from "../../database/database.js";
 export interface GrantRow {
   readonly subject: string;
   readonly privilege: string;
+  /** SQL: the privilege applies to the rows for which it is true. Null: to all rows. */
+  readonly row_filter: string | null;
   /** Encoded path; null unless the object is a namespace. */
   readonly namespace: string | null;
   /** Null unless the object is a table. */
@@ -18,5 +20,6 @@ export const grantRows = ({ read }: CatalogReads) =>
   read
     .selectFrom("grants")
     .leftJoin("tables", "tables.key", "grants.table_key")
-    .select(["grants.subject", "grants.privilege", "grants.namespace", "grants.table_key"])
+    .select(["grants.subject", "grants.privilege", "grants.row_filter"])
+    .select(["grants.namespace", "grants.table_key"])
     .select(["tables.namespace as table_namespace", "tables.name as table_name"]);

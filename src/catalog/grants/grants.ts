@@ -32,12 +32,16 @@ export function objectText(object: SecuredObject): string {
   return `${object.kind}:${(object.kind === "table" ? object.id : object.path).join("$")}`;
 }
 
-/** One privilege of one subject on one object. */
+/**
+ * One privilege of one subject on one object. `filter`: SQL; the privilege applies to the rows for which it is true. A
+ * privilege without a filter on the same object, or on one that contains it, applies to all rows.
+ */
 export interface Grant {
   /** `key:ID`, `user:ISSUER#SUBJECT` or `group:NAME`. */
   readonly subject: string;
   readonly object: SecuredObject;
   readonly privilege: Privilege;
+  readonly filter?: string;
 }
 
 /** Selects grants. Absent members select all. */
@@ -46,11 +50,13 @@ export interface GrantFilter {
   readonly object?: SecuredObject | undefined;
 }
 
-/** All privileges of one subject on one object. */
+/** All privileges of one subject on one object that have the same filter, or none. */
 export interface GrantEntry {
   readonly subject: string;
   readonly object: SecuredObject;
   readonly privileges: readonly Privilege[];
+  /** SQL. */
+  readonly filter?: string;
 }
 
 /** What authorization reads. */
@@ -66,14 +72,17 @@ export interface GrantLookup {
 
 export interface Grants extends GrantLookup {
   /**
-   * Grants privileges. Returns those that the subject did not have on the object.
+   * Grants privileges. Returns those that the subject did not have on the object with this filter. A grant replaces one
+   * of the same privilege with another filter, or without one.
    *
-   * @throws code 1 or 4 when the object does not exist, code 13 for a subject that is not valid or no key of the catalog
+   * @throws code 1 or 4 when the object does not exist, code 13 for a subject that is not valid or no key of the
+   * catalog, and for a filter that is not possible
    */
   grant(
     subject: string,
     object: SecuredObject,
     privileges: readonly Privilege[],
+    filter?: string,
   ): Promise<Privilege[]>;
   /** Revokes privileges. Returns those that were granted. @throws code 1 or 4 when the object does not exist */
   revoke(
@@ -81,7 +90,7 @@ export interface Grants extends GrantLookup {
     object: SecuredObject,
     privileges: readonly Privilege[],
   ): Promise<Privilege[]>;
-  /** Ordered by subject, then object. */
+  /** Ordered by subject, object and filter. */
   list(filter: GrantFilter, page: PageRequest): Promise<Page<GrantEntry>>;
   /** The keys of some ids, of a name, or of a hash (hexadecimal). */
   findKeys(by: KeySelector): Promise<GrantedKey[]>;

@@ -1,6 +1,13 @@
 import { decodePath, encodePath } from "../path.js";
 import type { GrantRow } from "./grant-rows.js";
-import { bitOf, isPrivilege, NO_PRIVILEGES, type PrivilegeSet } from "./privileges.js";
+import {
+  bitOf,
+  FILTERED,
+  isPrivilege,
+  NO_PRIVILEGES,
+  type Privilege,
+  type PrivilegeSet,
+} from "./privileges.js";
 
 /** A privilege set on a table. The key tells it from a later table of the same name. */
 export interface TableGrant {
@@ -8,7 +15,17 @@ export interface TableGrant {
   readonly privileges: PrivilegeSet;
 }
 
-/** The grants of one subject, by object. */
+/** A privilege on the rows of a filter. It is on the server if it names neither a namespace nor a table. */
+export interface FilteredGrant {
+  readonly privilege: Privilege;
+  /** SQL. */
+  readonly filter: string;
+  /** Encoded path. */
+  readonly namespace: string | undefined;
+  readonly tableKey: string | undefined;
+}
+
+/** The grants of one subject, by object. A set has `FILTERED` in place of privileges that have a filter. */
 export class HeldGrants {
   server: PrivilegeSet = NO_PRIVILEGES;
   /** By encoded path. */
@@ -17,6 +34,7 @@ export class HeldGrants {
   readonly tables = new Map<string, TableGrant>();
   /** Encoded paths of the namespaces that contain an object with a grant. */
   readonly parents = new Set<string>();
+  readonly filtered: FilteredGrant[] = [];
 
   constructor(rows: readonly GrantRow[]) {
     for (const row of rows) this.#add(row);
@@ -26,9 +44,9 @@ export class HeldGrants {
     return this.server === NO_PRIVILEGES && this.namespaces.size === 0 && this.tables.size === 0;
   }
 
-  #add({ privilege, namespace, table_key, table_namespace, table_name }: GrantRow): void {
-    // A newer joust may have stored a privilege that this one does not know.
-    const bit = isPrivilege(privilege) ? bitOf(privilege) : NO_PRIVILEGES;
+  #add(row: GrantRow): void {
+    const { namespace, table_key, table_namespace, table_name } = row;
+    const bit = this.#bitOf(row);
     if (table_key !== null) {
       // The table is dropped, and its grants are about to be deleted.
       if (table_namespace === null || table_name === null) return;
@@ -42,6 +60,19 @@ export class HeldGrants {
     } else {
       this.server |= bit;
     }
+  }
+
+  #bitOf({ privilege, row_filter, namespace, table_key }: GrantRow): PrivilegeSet {
+    // A newer joust may have stored a privilege that this one does not know.
+    if (!isPrivilege(privilege)) return NO_PRIVILEGES;
+    if (row_filter === null) return bitOf(privilege);
+    this.filtered.push({
+      privilege,
+      filter: row_filter,
+      namespace: namespace ?? undefined,
+      tableKey: table_key ?? undefined,
+    });
+    return FILTERED;
   }
 
   /** Adds a namespace and all that contain it. */

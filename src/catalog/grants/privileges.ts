@@ -23,6 +23,12 @@ export type PrivilegeSet = number;
 export const NO_PRIVILEGES: PrivilegeSet = 0;
 export const ALL_PRIVILEGES: PrivilegeSet = 2 ** privileges.length - 1;
 
+/** Beside the privileges of a set: the caller also has some for the rows of a filter only, which are not in the set. */
+export const FILTERED: PrivilegeSet = 2 ** privileges.length;
+
+/** The privileges that a row filter can restrict. */
+export const filterable: readonly Privilege[] = ["select", "insert", "update", "delete"];
+
 export const bitOf = (privilege: Privilege): PrivilegeSet => 1 << privileges.indexOf(privilege);
 
 export const setOf = (names: readonly Privilege[]): PrivilegeSet =>
@@ -33,6 +39,10 @@ export const namesOf = (set: PrivilegeSet): Privilege[] =>
 
 export const covers = (held: PrivilegeSet, needed: PrivilegeSet): boolean =>
   (held & needed) === needed;
+
+/** Whether the caller may read some rows only. */
+export const readsSomeRows = (held: PrivilegeSet): boolean =>
+  covers(held, FILTERED) && !covers(held, bitOf("select"));
 
 /** The roles of keys as privileges on the whole server. `none`: only grants give privileges. */
 export const roleBundles = {

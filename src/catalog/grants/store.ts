@@ -22,12 +22,18 @@ import {
   type SecuredObject,
 } from "./grants.js";
 import type { HeldGrants } from "./held-grants.js";
-import { privileges as allPrivileges, isPrivilege, type Privilege } from "./privileges.js";
+import {
+  privileges as allPrivileges,
+  filterable,
+  isPrivilege,
+  type Privilege,
+} from "./privileges.js";
 
 /** The columns of `grants` that name an object. */
 type ObjectColumns = Pick<GrantsRow, "object" | "namespace" | "table_key">;
 
 const MAX_SUBJECT_LENGTH = 1_000;
+const MAX_FILTER_LENGTH = 10_000;
 
 /** The grants in the catalog's database. */
 export class SqlGrants implements Grants {
@@ -55,21 +61,28 @@ export class SqlGrants implements Grants {
     subject: string,
     object: SecuredObject,
     privileges: readonly Privilege[],
+    filter?: string,
   ): Promise<Privilege[]> {
     checkSubject(subject);
+    if (filter !== undefined) checkFilter(filter, privileges);
     const granted = await this.#change(object, async (t, columns) => {
       await checkKeyExists(t, subject);
       const rows = privileges.map((privilege) => ({
         ...columns,
         subject,
         privilege,
-        row_filter: null,
+        row_filter: filter ?? null,
         created_at: Date.now(),
       }));
       return t
         .insertInto("grants")
         .values(rows)
-        .onConflict((c) => c.doNothing())
+        .onConflict((c) =>
+          c
+            .columns(["subject", "object", "privilege"])
+            .doUpdateSet({ row_filter: (e) => e.ref("excluded.row_filter") })
+            .where(sql<boolean>`grants.row_filter is distinct from excluded.row_filter`),
+        )
         .returning("privilege")
         .execute();
     });
@@ -112,26 +125,28 @@ export class SqlGrants implements Grants {
     const text = object && (await this.#objectText(object));
     const listing = `grants ${JSON.stringify([subject ?? null, text ?? null])}`;
     const size = pageSize(page.limit);
-    const after = decodePageToken(listing, 2, page.pageToken);
+    const after = decodePageToken(listing, 3, page.pageToken);
+    const rowFilter = sql<string>`coalesce(grants.row_filter, '')`;
     const rows = await available(
       this.db.read
         .selectFrom("grants")
         .leftJoin("tables", "tables.key", "grants.table_key")
         .select(["grants.subject", "grants.object", "grants.namespace", "grants.table_key"])
         .select(["tables.namespace as table_namespace", "tables.name as table_name"])
-        .select(joined(this.db.kind).as("privileges"))
+        .select([joined(this.db.kind).as("privileges"), rowFilter.as("row_filter")])
         .where((e) => e.or([e("table_key", "is", null), e("tables.state", "=", "live")]))
         .$if(subject !== undefined, (query) => query.where("grants.subject", "=", subject ?? ""))
         .$if(text !== undefined, (query) => query.where("object", "=", text ?? ""))
         .$if(after !== undefined, (query) =>
           query.where(
-            sql<boolean>`(grants.subject, grants.object) > (${after?.[0]}, ${after?.[1]})`,
+            sql<boolean>`(grants.subject, grants.object, ${rowFilter}) > (${after?.[0]}, ${after?.[1]}, ${after?.[2]})`,
           ),
         )
         .groupBy(["grants.subject", "grants.object", "grants.namespace", "grants.table_key"])
-        .groupBy(["tables.namespace", "tables.name"])
+        .groupBy(["tables.namespace", "tables.name", "grants.row_filter"])
         .orderBy("grants.subject")
         .orderBy("grants.object")
+        .orderBy(rowFilter)
         .limit(size + 1)
         .execute(),
     );
@@ -142,8 +157,11 @@ export class SqlGrants implements Grants {
         subject: row.subject,
         object: objectOf(row),
         privileges: inOrder(row.privileges.split(",")),
+        ...(row.row_filter !== "" && { filter: row.row_filter }),
       })),
-      ...(last && { pageToken: encodePageToken(listing, [last.subject, last.object]) }),
+      ...(last && {
+        pageToken: encodePageToken(listing, [last.subject, last.object, last.row_filter]),
+      }),
     };
   }
 
@@ -215,6 +233,20 @@ function checkSubject(subject: string): void {
   if (/^(key|user|group):./.test(subject) && subject.length <= MAX_SUBJECT_LENGTH) return;
   throw invalidInput(
     `a subject is key:ID, user:ISSUER#SUBJECT or group:NAME with at most ${MAX_SUBJECT_LENGTH} characters, not ${JSON.stringify(subject.slice(0, 80))}`,
+  );
+}
+
+/** @throws code 13 */
+function checkFilter(filter: string, privileges: readonly Privilege[]): void {
+  if (filter.trim() === "" || filter.length > MAX_FILTER_LENGTH) {
+    throw invalidInput(
+      `a row filter is a SQL condition with at most ${MAX_FILTER_LENGTH} characters`,
+    );
+  }
+  const other = privileges.find((privilege) => !filterable.includes(privilege));
+  if (other === undefined) return;
+  throw invalidInput(
+    `the privilege ${other} has no row filter: ${filterable.join(", ")} can have one`,
   );
 }
 

@@ -15,6 +15,7 @@ import { commitPauses } from "./0011-commit-pauses.js";
 import { keyLifetimes } from "./0012-key-lifetimes.js";
 import { grantTables } from "./0013-grants.js";
 import { databaseTable } from "./0014-databases.js";
+import { rowFilters } from "./0015-row-filters.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -32,6 +33,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0012-key-lifetimes": keyLifetimes(kind),
   "0013-grants": grantTables(kind),
   "0014-databases": databaseTable(kind),
+  "0015-row-filters": rowFilters,
 });
 
 const MIGRATIONS_TABLE = "joust_migrations";

@@ -14,19 +14,21 @@ interface NamedGrant {
   readonly subject?: string | undefined;
   readonly object?: string | undefined;
   readonly privilege?: string | undefined;
+  readonly filter?: string | undefined;
   readonly role?: string | undefined;
 }
 
 /** Leaves out what cannot be read: the request fails for that reason, and the line has the rest. */
 export async function auditedGrant(
   grants: Pick<Grants, "findKeys">,
-  { subject, object, privilege, role }: NamedGrant,
+  { subject, object, privilege, filter, role }: NamedGrant,
 ): Promise<AuditedGrant> {
   return {
     ...(await auditedSubject(grants, subject)),
     object: readable(object, (text) => objectText(parseObject(text)).slice(0, MAX_TEXT)),
     privileges:
       readable(privilege, parsePrivileges) ?? readable(role, (text) => privilegesOfRole(text)),
+    filter: filter?.slice(0, MAX_TEXT),
     role: readable(role, readRole),
   };
 }

@@ -1,11 +1,12 @@
 import { operation } from "../../api/operation.js";
-import { grantRequest } from "./grant-request.js";
+import { grantBody, grantRequest } from "./grant-request.js";
 import { grantAccess, onObject, parseObject } from "./objects.js";
 import { parsePrivileges } from "./privilege-names.js";
 import { missing, parseSubject } from "./subjects.js";
 
 export const deleteGrant = operation({
   ...grantRequest,
+  body: { kind: "json", schema: grantBody },
   id: "DeleteGrant",
   path: "/admin/authz/acl/delete",
   uses: ["grants"],

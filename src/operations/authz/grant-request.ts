@@ -3,21 +3,23 @@ import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import { auditedGrant } from "./audited-grant.js";
 
-const schema = Type.Object({
+/** The body of the operations that add or delete a grant. */
+export const grantBody = Type.Object({
   subject: Type.String(),
   object: Type.String(),
   privilege: Type.String(),
 });
 
-/** Members of the operations that add or delete a grant. */
+/** Members of these operations. */
 export const grantRequest = {
   dialect: "lancedb",
   methods: ["POST"],
   tag: "Authorization",
   params: nothing,
-  body: { kind: "json", schema },
   reply: Type.Object({}),
   unrecorded: true,
-  audited: (payload: Static<typeof schema>, { grants }: Pick<Services, "grants">) =>
-    auditedGrant(grants, payload),
+  audited: (
+    payload: Static<typeof grantBody> & { filter?: string },
+    { grants }: Pick<Services, "grants">,
+  ) => auditedGrant(grants, payload),
 } as const;

@@ -30,6 +30,7 @@ export const listGrants = operation({
         subject_name: Type.Optional(Type.String()),
         object: Type.String(),
         privilege: Type.String(),
+        filter: Type.Optional(Type.String({ description: "the rows that the privilege is for" })),
       }),
     ),
     ...nextPage,
@@ -55,6 +56,7 @@ export const listGrants = operation({
         ...subjectName(names, entry.subject),
         object: formatObject(entry.object),
         privilege,
+        ...(entry.filter !== undefined && { filter: entry.filter }),
       })),
     );
     return { kind: "json", value: { entries, ...continuation(pageToken) } };

@@ -47,7 +47,7 @@ export const listRoleBindings = operation({
     };
     const { items, pageToken } = await grants.list(filter, readPage(payload));
     const bound = items.flatMap((entry) => {
-      const covered = coveredRole(entry.privileges);
+      const covered = entry.filter === undefined ? coveredRole(entry.privileges) : undefined;
       if (covered === undefined || (role !== undefined && covered !== role)) return [];
       return [{ subject: entry.subject, role: covered }];
     });

@@ -37,5 +37,6 @@ export async function boundRole(
   subject: string,
 ): Promise<BoundRole | undefined> {
   const { items } = await grants.list({ subject, object: SERVER }, {});
-  return coveredRole(items[0]?.privileges ?? []);
+  const unfiltered = items.find(({ filter }) => filter === undefined);
+  return coveredRole(unfiltered?.privileges ?? []);
 }

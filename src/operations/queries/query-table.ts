@@ -18,7 +18,7 @@ export const queryTable = operation({
   tag: "Table",
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   queryKind,
   uses: ["catalog", "config", "engine"],

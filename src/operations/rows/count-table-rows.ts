@@ -17,7 +17,7 @@ export const countTableRows = operation({
   params: countRequest,
   body: { kind: "json", schema: countRequest },
   reply: count,
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
   handle(services, call) {

@@ -16,7 +16,7 @@ export const deleteFromTable = operation({
   params: nothing,
   body: { kind: "json", schema: Type.Object({ predicate, branch }) },
   reply: Type.Object({ transaction_id: transactionId, version: count, num_deleted_rows: count }),
-  access: accessTo("table", "delete"),
+  access: { ...accessTo("table", "delete"), rows: ["delete"] },
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {

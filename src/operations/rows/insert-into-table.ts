@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { accessTo } from "../../api/access.js";
+import { accessTo, type Requirement } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
-import { tableObject } from "../../catalog/grants/grants.js";
+import { type SecuredObject, tableObject } from "../../catalog/grants/grants.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
@@ -12,6 +12,20 @@ import { findDeclared, writeFirstVersion } from "../tables/declared-table.js";
 import { writePart } from "./write-part.js";
 
 const readMode = (mode = "append") => parseChoice("mode", mode, ["append", "overwrite"]);
+
+/** An overwrite also removes rows, and the commit of an upload has no caller whose filter could apply. */
+function also(
+  object: SecuredObject,
+  { mode, upload_id }: { mode?: string; upload_id?: string },
+): Requirement[] {
+  const needed: Requirement[] = [];
+  if (readMode(mode) === "overwrite") {
+    needed.push({ object, privileges: ["update", "delete"], allRows: true });
+    needed.push({ object, privileges: ["insert"], allRows: true });
+  }
+  if (upload_id !== undefined) needed.push({ object, privileges: ["insert"], allRows: true });
+  return needed;
+}
 
 export const insertIntoTable = operation({
   id: "InsertIntoTable",
@@ -44,10 +58,8 @@ export const insertIntoTable = operation({
   access: {
     ...accessTo("table", "insert"),
     sometimes: ["update", "delete"],
-    also: ({ id, params }) =>
-      readMode(params.mode) === "overwrite"
-        ? [{ object: tableObject(id), privileges: ["update", "delete"] }]
-        : [],
+    rows: ["insert"],
+    also: ({ id, params }) => also(tableObject(id), params),
   },
   limited: ["storage"],
   repeatable: true,

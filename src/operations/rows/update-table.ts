@@ -3,6 +3,7 @@ import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, mapOf, nothing, stringMap, transactionId } from "../../api/schemas.js";
+import { tableObject } from "../../catalog/grants/grants.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { hasServerProperties } from "../../maintenance/settings.js";
 import { changingTable } from "../../tables/table-writes.js";
@@ -39,7 +40,15 @@ export const updateTable = operation({
     version: count,
     properties: stringMap,
   }),
-  access: accessTo("table", "update"),
+  access: {
+    ...accessTo("table", "update"),
+    rows: ["update"],
+    // Properties belong to all rows.
+    also: ({ id, payload }) =>
+      payload.properties === undefined
+        ? []
+        : [{ object: tableObject(id), privileges: ["update"], allRows: true }],
+  },
   administrative: {
     to: "set properties that start with `joust.`",
     includes: ({ payload }) => hasServerProperties(payload.properties),

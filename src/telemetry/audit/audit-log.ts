@@ -7,10 +7,14 @@ export interface AuditedGrant {
   /** `server`, `namespace:a$b` or `table:a$b$t`. */
   readonly object?: string | undefined;
   readonly privileges?: readonly string[] | undefined;
+  /** The row filter, SQL. */
+  readonly filter?: string | undefined;
   readonly role?: string | undefined;
 }
 
-/** What the audit log says about one request. It never contains a body, a predicate, an option or a key. */
+/**
+ * What the audit log says about one request. It never contains a body, the predicate of a query, an option or a key.
+ */
 export interface AuditEntry {
   /** When the request ended, RFC 3339. */
   readonly time: string;

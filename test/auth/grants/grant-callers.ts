@@ -26,6 +26,12 @@ export interface TestGrants {
   readonly grants: Grants;
   /** Creates a key of the role `none` with these privileges by object. */
   caller(grants?: Record<string, readonly Privilege[]>): Promise<{ client: Client; id: string }>;
+  /** The same with a filter, for a table or for other objects. */
+  filteredCaller(
+    object: string,
+    privileges: readonly Privilege[],
+    filter: string,
+  ): Promise<{ client: Client; id: string }>;
 }
 
 export function setupGrants(joust: TestServer): TestGrants {
@@ -49,6 +55,11 @@ export function setupGrants(joust: TestServer): TestGrants {
       for (const [object, privileges] of Object.entries(granted)) {
         await catalog().grants.grant(`key:${id}`, objectOf(object), privileges);
       }
+      return { client: joust.client.withKey(key), id };
+    },
+    async filteredCaller(object, privileges, filter) {
+      const { key, id } = await createKey(joust.root, "none");
+      await catalog().grants.grant(`key:${id}`, objectOf(object), privileges, filter);
       return { client: joust.client.withKey(key), id };
     },
   };

@@ -347,6 +347,14 @@ it("several servers and threads see a grant and a revocation of each other at on
       tableFromIPC((await there.post("/v1/sql", { query: "SELECT id FROM r" })).bytes).numRows,
     ).toBe(3);
     expect((await there.get("/v1/table")).json).toEqual({ tables: ["r"] });
+    await joust.client.ok("/admin/authz/acl/add", { ...grant, filter: "id < 2" });
+    await waitFor("the filter is known", async () => {
+      const counts = Array(6)
+        .fill(there)
+        .map((one: Client) => one.count("r"));
+      return (await Promise.all(counts)).every((count) => count === 2);
+    });
+    expectFailure(await there.post("/v1/table/r/stats"), 403, 15, /row filter/);
     await other.client.ok("/admin/authz/acl/delete", grant);
     await waitFor("the revocation is known", async () =>
       (await everywhere()).every((status) => status === 404),

@@ -75,8 +75,13 @@ impl Table {
     }
 
     async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        let query = Arc::new(Query::decode(body)?);
+        let mut query = Query::decode(body)?;
         let dataset = self.queried(&query, &options).await?;
+        if let Some(rows) = self.rows() {
+            rows.admit(&dataset, query.condition()).await?;
+            query.restrict(rows)?;
+        }
+        let query = Arc::new(query);
         let evaluation = query.evaluation(&dataset)?;
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)

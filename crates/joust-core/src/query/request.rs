@@ -16,8 +16,8 @@ use super::hybrid::HybridRequest;
 use super::text_search::Highlight;
 use super::vectors::Vectors;
 use crate::error::{Error, Result};
-use crate::schema::Evaluation;
 use crate::schema::predicate::computed_expressions;
+use crate::schema::{Evaluation, RowFilter};
 
 /// A decoded query.
 #[derive(Debug, Default, Deserialize)]
@@ -147,6 +147,23 @@ impl Query {
             self.text = Some(joust_text::query::decode(&text, Limits::default())?);
         }
         Ok(self)
+    }
+
+    /// The filter, unless it is blank.
+    pub fn condition(&self) -> Option<&str> {
+        self.filter.as_deref().filter(|own| !own.trim().is_empty())
+    }
+
+    /// Restricts the query to some rows, before any search: the others count for no limit and have no distance.
+    pub fn restrict(&mut self, rows: &RowFilter) -> Result<()> {
+        if self.condition().is_some() && self.prefilter == Some(false) {
+            return Err(Error::invalid(
+                "`prefilter` is false, which a caller with a row filter cannot use: leave it out",
+            ));
+        }
+        self.filter = Some(rows.and(self.condition())?);
+        self.prefilter = Some(true);
+        Ok(())
     }
 
     /// Rejects a body for another object.

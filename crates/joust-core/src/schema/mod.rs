@@ -4,10 +4,13 @@ pub(crate) mod columns;
 mod evaluation;
 pub(crate) mod expression;
 pub(crate) mod predicate;
+mod row_filter;
+mod total;
 pub(crate) mod vector_column;
 mod view_definition;
 
 pub(crate) use evaluation::Evaluation;
+pub use row_filter::RowFilter;
 pub use view_definition::{NamedTable, ViewDefinition};
 pub(crate) use view_definition::{
     VIEW_PREFIX, check_not_view, has_view_keys_of, without_definition,

@@ -19,6 +19,9 @@ use crate::schema::Evaluation;
 impl Table {
     /// Live rows of the newest version, if both are known without a storage access.
     pub fn count_at_hand(&self) -> Option<u64> {
+        if self.rows().is_some() {
+            return None;
+        }
         let current = self.handle().peek()?;
         let fragments = current.dataset.manifest().fragments.iter();
         let rows: Option<usize> = fragments.map(Fragment::num_rows).sum();
@@ -44,7 +47,14 @@ impl Table {
 
     async fn counted(&self, predicate: Option<&str>, options: ReadOptions) -> Result<u64> {
         let dataset = self.dataset(options).await?;
-        let Some(predicate) = predicate else {
+        let restricted = match self.rows() {
+            Some(rows) => {
+                rows.admit(&dataset, predicate).await?;
+                Some(rows.and(predicate)?)
+            }
+            None => None,
+        };
+        let Some(predicate) = restricted.as_deref().or(predicate) else {
             return Ok(dataset.count_rows(None).await? as u64);
         };
         let computes = crate::schema::predicate::computed_expressions(predicate)?;

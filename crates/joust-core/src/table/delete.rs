@@ -23,12 +23,18 @@ impl Table {
     }
 
     async fn delete_rows(&self, predicate: &str) -> Result<Deleted> {
+        let restricted = self.rows().map(|rows| rows.and(Some(predicate)));
+        let restricted = restricted.transpose()?;
+        let (own, predicate) = (predicate, restricted.as_deref().unwrap_or(predicate));
         let condition = crate::schema::predicate::computed_expressions(predicate)?;
         let computed = |version: &Dataset| Evaluation::of_change(version, &condition, u64::MAX, 0);
         let change = match self.begin_change(0, computed).await? {
             Begun::Before(earlier) => return self.deleted_earlier(&earlier).await,
             Begun::Now(change) => change,
         };
+        if let Some(rows) = self.rows() {
+            rows.admit(&change.dataset, Some(own)).await?;
+        }
         let predicate =
             crate::schema::predicate::checked_where_planned(&change.dataset, predicate).await?;
         let delete = DeleteBuilder::new(change.dataset.clone(), predicate).execute();

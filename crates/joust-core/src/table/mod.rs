@@ -77,7 +77,7 @@ pub use write::Written;
 use crate::Result;
 use crate::commit::OnBranch;
 use crate::names::unknown_branch;
-use crate::schema::check_not_view;
+use crate::schema::{RowFilter, check_not_view};
 use crate::storage::Durability;
 
 /// A table's address. Cheap to clone; clones share the open dataset.
@@ -87,6 +87,8 @@ pub struct Table {
     tables: Tables,
     /// The idempotent request for which changes are made.
     attempt: Option<Arc<Attempt>>,
+    /// The rows that the caller may use; all when absent. Queries, counts, deletes, updates and appends apply it.
+    rows: Option<Arc<RowFilter>>,
     /// The branch on which work began, for work that reads newer versions before its end.
     began_on: Option<Arc<OnBranch>>,
 }
@@ -118,8 +120,27 @@ impl Table {
             handle,
             tables,
             attempt: None,
+            rows: None,
             began_on: None,
         }
+    }
+
+    /// The same table, for a caller that may use only the rows that a filter admits.
+    pub fn with_rows(&self, rows: RowFilter) -> Self {
+        Self {
+            rows: Some(Arc::new(rows)),
+            ..self.clone()
+        }
+    }
+
+    /// Checks that a SQL condition can be a row filter of the newest version.
+    pub async fn check_row_filter(&self, condition: &str) -> Result<()> {
+        let rows = RowFilter::any(&[condition.to_string()])?;
+        rows.check(&self.newest().await?).await
+    }
+
+    pub(crate) fn rows(&self) -> Option<&RowFilter> {
+        self.rows.as_deref()
     }
 
     /// The same table on a branch; `main` or `None` is the main branch.
@@ -131,6 +152,7 @@ impl Table {
         );
         Self {
             attempt: self.attempt.clone(),
+            rows: self.rows.clone(),
             ..branch
         }
     }

@@ -54,7 +54,37 @@ impl Table {
         self.while_there(self.update_rows(update)).await
     }
 
+    /// The update of the rows that the caller may use. It sets no column that the row filter reads, so that a row stays
+    /// visible or hidden.
+    async fn restricted(&self, update: Update) -> Result<Update> {
+        let Some(rows) = self.rows() else {
+            return Ok(update);
+        };
+        let dataset = self.changeable().await?;
+        let own = update.predicate.as_deref();
+        rows.admit(&dataset, own).await?;
+        for (column, _) in &update.set {
+            let path = canonical_column(&dataset, column)?;
+            let fields = dataset.schema().resolve_case_insensitive(&path);
+            let root = fields.as_deref().and_then(|fields| fields.first());
+            if root.is_none_or(|root| rows.reads(&dataset, &root.name).unwrap_or(true)) {
+                return Err(Error::new(
+                    Code::PermissionDenied,
+                    format!(
+                        "the row filter of your grant reads `{}`, so you cannot set it",
+                        short(column)
+                    ),
+                ));
+            }
+        }
+        Ok(Update {
+            predicate: Some(rows.and(own)?),
+            ..update
+        })
+    }
+
     async fn update_rows(&self, update: Update) -> Result<Updated> {
+        let update = self.restricted(update).await?;
         let condition = computed_expressions(update.predicate.as_deref().unwrap_or_default())?;
         let values = update.set.iter().map(|(_, value)| Expression::new(value));
         let values: Vec<_> = values.collect::<Result<_>>()?;

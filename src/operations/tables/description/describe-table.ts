@@ -53,7 +53,7 @@ export const describeTable = operation({
     managed_versioning: Type.Optional(Type.Boolean()),
     is_only_declared: Type.Optional(Type.Boolean()),
   }),
-  access: accessTo("table"),
+  access: { ...accessTo("table"), rows: [] },
   contentNames: {
     reply: (value, database) => ({ ...value, namespace: idBelow(database, value.namespace) }),
   },
@@ -104,7 +104,7 @@ function cachedDescription(
   form: Form,
 ): Reply | undefined {
   const record = services.catalog.tableSync(id);
-  if (record === undefined) return undefined;
+  if (record === undefined || record.restriction) return undefined;
   const table = tableHandle(services, record);
   const stamp = table.peek();
   return stamp === null ? undefined : readCache(table, record, stamp, formNumber(form));
@@ -123,7 +123,9 @@ function describeLatest(
     }
     const description = await table.describe(options);
     const reply = descriptionReply(services, record, description, form);
-    writeCache(table, record, description.stamp, formNumber(form), reply);
+    if (!record.restriction) {
+      writeCache(table, record, description.stamp, formNumber(form), reply);
+    }
     return reply;
   });
 }

@@ -42,10 +42,13 @@ function encode(
   const rest = {
     ...catalogMembers(services, record, form),
     version: description.version,
-    stats: {
-      num_deleted_rows: description.numDeletedRows,
-      num_fragments: description.numFragments,
-    },
+    // They count hidden rows too.
+    ...(!record.restriction && {
+      stats: {
+        num_deleted_rows: description.numDeletedRows,
+        num_fragments: description.numFragments,
+      },
+    }),
     metadata: description.metadata,
     ...(form.declared && { is_only_declared: false }),
   };

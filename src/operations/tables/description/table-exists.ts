@@ -13,7 +13,7 @@ export const tableExists = operation({
   tag: "Table",
   params: Type.Object({}),
   body: { kind: "json", schema: Type.Object({ version }) },
-  access: accessTo("table"),
+  access: { ...accessTo("table"), rows: [] },
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
     const options = readOptions(call.payload, call.fresh);

@@ -33,7 +33,7 @@ mod words;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{DataType, Expr, Value};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, Expr, Value};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -103,6 +103,19 @@ impl Expression {
         self.0.peak
     }
 
+    /// This and another expression, joined by AND or OR. Both are complete expressions, so neither can change the
+    /// meaning of the other one.
+    pub fn joined(&self, operator: &BinaryOperator, other: &Self) -> Result<Self> {
+        let joined = Self::new(&format!("{} {operator} {}", self.sql(), other.sql()))?;
+        let tree = parse(tokens::condensed(tokens::read(joined.sql())?))?;
+        match is_join(&tree.0, operator) {
+            true => Ok(joined),
+            false => Err(Error::invalid(
+                "the conditions can't be joined; simplify them",
+            )),
+        }
+    }
+
     /// The columns that it reads, and other identifiers.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.0.columns.iter().map(String::as_str)
@@ -141,6 +154,21 @@ fn of_parser(error: ParserError) -> Error {
             Error::invalid("the expression is nested too deeply; split it")
         }
     }
+}
+
+/// Whether a tree is one operator between two expressions in parentheses, which is itself in parentheses.
+fn is_join(tree: &Expr, operator: &BinaryOperator) -> bool {
+    let mut tree = tree;
+    while let Expr::Nested(inner) = tree {
+        tree = inner;
+    }
+    matches!(
+        tree,
+        Expr::BinaryOp { left, op, right }
+            if op == operator
+                && matches!(left.as_ref(), Expr::Nested(_))
+                && matches!(right.as_ref(), Expr::Nested(_))
+    )
 }
 
 /// A tree that is dropped without recursion: a chain of ANDs is as deep as it is long.

@@ -66,6 +66,7 @@ impl Table {
         let table = self.clone();
         // May access storage: to find the commit of an earlier attempt, and to explain a failure on a branch.
         let may_wait = upload.queued() > AT_ONCE
+            || self.rows().is_some()
             || self.handle.branch().is_some()
             || self.attempt.as_ref().is_some_and(|own| own.since.is_some());
         if may_wait {
@@ -88,6 +89,10 @@ impl Table {
             return Ok(Arrived::Before(earlier.written()));
         }
         let (_, batches) = decode(upload).await?;
+        let batches = match self.rows() {
+            Some(rows) => rows.check_inserted(&*self.changeable().await?, batches)?,
+            None => batches,
+        };
         Ok(match gather(batches).await? {
             // Lance checks the columns of an upload without rows.
             Gathered::Whole {

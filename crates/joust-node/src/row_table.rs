@@ -1,0 +1,124 @@
+//! A table for a caller that may use only some rows.
+//!
+//! It has only the methods that apply the row filter: work that has none fails, instead of using all rows.
+
+use joust_core::RowFilter;
+use napi::Env;
+use napi::bindgen_prelude::{Either, PromiseRaw};
+use napi_derive::napi;
+
+use crate::error::js_error;
+use crate::promise::promise;
+use crate::query::{QueryAnswer, QueryOptions};
+use crate::rows::{UpdateOptions, UpdateResult};
+use crate::table::{CountOptions, DeleteResult, Table, WriteResult};
+use crate::upload::Upload;
+
+/// The rows of a table that one caller may use.
+#[napi]
+pub struct RowTable {
+    table: Table,
+}
+
+/// Checks the form of a row filter, independent of a table.
+// Test builds register nothing with Node, so the compiler considers it unused.
+#[cfg_attr(test, allow(dead_code))]
+#[napi]
+pub fn check_row_filter(env: &Env, condition: String) -> napi::Result<()> {
+    let checked = RowFilter::any(&[condition]);
+    checked.map(drop).map_err(|error| js_error(env, &error))
+}
+
+#[napi]
+impl Table {
+    /// The same table, for a caller that may use only the rows for which one of the SQL conditions is true.
+    #[napi]
+    pub fn with_rows(&self, env: &Env, conditions: Vec<String>) -> napi::Result<RowTable> {
+        let rows = RowFilter::any(&conditions).map_err(|error| js_error(env, &error))?;
+        Ok(RowTable {
+            table: Table::new(self.inner.with_rows(rows)),
+        })
+    }
+
+    /// Checks that a SQL condition can be a row filter of the newest version.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn check_row_filter<'env>(
+        &self,
+        env: &'env Env,
+        condition: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let work = async move { table.check_row_filter(&condition).await };
+        promise(env, work, |()| ())
+    }
+}
+
+#[napi]
+impl RowTable {
+    /// As `Table.onBranch`.
+    #[napi]
+    pub fn on_branch(&self, branch: Option<String>) -> RowTable {
+        RowTable {
+            table: self.table.on_branch(branch),
+        }
+    }
+
+    /// As `Table.forRequest`.
+    #[napi]
+    pub fn for_request(&self, request: String, since: Option<f64>) -> RowTable {
+        RowTable {
+            table: self.table.for_request(request, since),
+        }
+    }
+
+    /// As `Table.query`, over these rows.
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
+    pub fn query<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
+        self.table.query(env, body, options)
+    }
+
+    /// As `Table.countRows`, over these rows.
+    #[napi(ts_return_type = "number | Promise<number>")]
+    pub fn count_rows<'env>(
+        &self,
+        env: &'env Env,
+        options: Option<CountOptions>,
+    ) -> napi::Result<Either<f64, PromiseRaw<'env, f64>>> {
+        self.table.count_rows(env, options)
+    }
+
+    /// As `Table.append`. Code 15 if a row is not one of these rows.
+    #[napi(ts_return_type = "Promise<WriteResult>")]
+    pub fn append<'env>(
+        &self,
+        env: &'env Env,
+        body: Either<&[u8], &Upload>,
+    ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
+        self.table.append(env, body)
+    }
+
+    /// As `Table.delete`, of these rows.
+    #[napi(ts_return_type = "Promise<DeleteResult>")]
+    pub fn delete<'env>(
+        &self,
+        env: &'env Env,
+        predicate: String,
+    ) -> napi::Result<PromiseRaw<'env, DeleteResult>> {
+        self.table.delete(env, predicate)
+    }
+
+    /// As `Table.update`, of these rows. Code 15 if it sets a column that the condition reads.
+    #[napi(ts_return_type = "Promise<UpdateResult>")]
+    pub fn update<'env>(
+        &self,
+        env: &'env Env,
+        options: UpdateOptions,
+    ) -> napi::Result<PromiseRaw<'env, UpdateResult>> {
+        self.table.update(env, options)
+    }
+}
