@@ -232,8 +232,8 @@ export const conditionalAccess: Readonly<Record<string, readonly ConditionalAcce
   InsertIntoTable: [
     params({}),
     params({ mode: "append" }),
-    params({ mode: "overwrite" }, ["table:n$t", "update", "delete"]),
-    params({ mode: "OVERWRITE" }, ["table:n$t", "update", "delete"]),
+    params({ mode: "overwrite" }, ["table:n$t", ...all]),
+    params({ mode: "OVERWRITE" }, ["table:n$t", ...all]),
   ],
   MergeInsertIntoTable: [
     params({ on: ["id"] }, ["table:n$t", "insert"]),
@@ -250,6 +250,11 @@ export const conditionalAccess: Readonly<Record<string, readonly ConditionalAcce
       },
       ["table:n$t", ...all],
     ),
+  ],
+  UpdateTable: [
+    body({ updates: [["a", "1"]] }),
+    // Properties belong to all rows.
+    body({ updates: [["a", "1"]], properties: { a: "b" } }, ["table:n$t", "update"]),
   ],
   RenameTable: [
     body({ new_table_name: "u" }, ["namespace:n", "create"]),
