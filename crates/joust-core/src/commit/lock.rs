@@ -14,6 +14,7 @@ use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 
 use super::context::CommitContext;
 use super::policy;
+use super::starvation::{Losses, Starvation};
 
 /// The commits of one branch of a table, in this process.
 #[derive(Debug, Default)]
@@ -21,9 +22,16 @@ pub(crate) struct CommitLock {
     lock: Arc<Lock<()>>,
     /// All changes take the lock before their commit.
     is_paused: Arc<AtomicBool>,
+    /// Changes that lose to other processes.
+    starvation: Starvation,
 }
 
 impl CommitLock {
+    /// Changes that lose to other processes.
+    pub fn starvation(&self) -> &Starvation {
+        &self.starvation
+    }
+
     /// Runs a change, which ends in a commit, in its context.
     pub async fn run<W: Future>(&self, mut context: CommitContext, change: W) -> W::Output {
         let lock = context.policy.terms().lock;
@@ -73,6 +81,7 @@ pub(super) struct HeldLock {
     is_paused: Arc<AtomicBool>,
     /// Set from when the change has the lock until it ends.
     guard: Mutex<Option<OwnedMutexGuard<()>>>,
+    losses: Mutex<Losses>,
 }
 
 impl HeldLock {
@@ -81,6 +90,7 @@ impl HeldLock {
             of: lock.lock.clone(),
             is_paused: lock.is_paused.clone(),
             guard: Mutex::default(),
+            losses: Mutex::new(lock.starvation.losses()),
         }
     }
 
@@ -91,6 +101,12 @@ impl HeldLock {
             let guard = self.of.clone().lock_owned().await;
             *self.guard.lock() = Some(guard);
         }
+    }
+
+    /// Takes the lock after another commit came first.
+    pub async fn lost(&self) {
+        self.losses.lock().add();
+        self.take().await;
     }
 
     /// Takes the lock if commits pause.

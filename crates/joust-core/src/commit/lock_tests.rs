@@ -109,3 +109,46 @@ async fn a_commit_that_ends_a_change_does_not_wait_for_it() {
     // What the change kept is given back.
     assert_eq!(lock.run(short(), async { 8 }).await, 8);
 }
+
+/// Another process that commits before each of the first tries, and needs more time than `Starvation` allows.
+#[derive(Debug)]
+struct Faster {
+    uri: String,
+    lock: Arc<CommitLock>,
+    /// Whether a change starved at each try.
+    starved: Mutex<Vec<bool>>,
+}
+
+#[async_trait]
+impl Step for Faster {
+    async fn run(&self, commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
+        let tries = {
+            let mut starved = self.starved.lock();
+            starved.push(self.lock.starvation().is_there());
+            starved.len()
+        };
+        if tries < 3 {
+            append(&self.uri, WriteMode::Append, plain()).await;
+            tokio::time::sleep(Duration::from_millis(600)).await;
+        }
+        commit.by(&ConditionalPutCommitHandler).await
+    }
+}
+
+#[tokio::test]
+async fn an_insert_that_loses_to_another_process_for_long_starves_until_it_commits() {
+    let place = tempfile::tempdir().unwrap();
+    let uri = format!("{}/t.lance", place.path().display());
+    append(&uri, WriteMode::Create, plain()).await;
+    let lock = Arc::new(CommitLock::default());
+    let faster = Arc::new(Faster {
+        uri: uri.clone(),
+        lock: lock.clone(),
+        starved: Mutex::default(),
+    });
+    let handler = pipeline(None, Faked(faster.clone()));
+    let change = append(&uri, WriteMode::Append, Arc::new(handler));
+    assert_eq!(lock.run(short(), change).await.version_id(), 4);
+    assert_eq!(*faster.starved.lock(), [false, false, true]);
+    assert!(!lock.starvation().is_there());
+}

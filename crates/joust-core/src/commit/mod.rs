@@ -17,6 +17,7 @@ mod policy;
 mod request_stamp;
 mod retry;
 mod schema_check;
+mod starvation;
 #[cfg(test)]
 mod test_handler;
 mod written_files;
@@ -109,9 +110,10 @@ impl Handler {
             (written, _) => written,
         };
 
-        // 9. Commit lock: after a lost commit, no other commit comes before the next attempt.
+        // 9. Commit lock: after a lost commit, no other commit of this process comes before the next attempt. If the
+        // change still loses, other processes are asked to pause.
         if let (Err(CommitError::CommitConflict), Some(lock)) = (&outcome, &context.lock) {
-            lock.take().await;
+            lock.lost().await;
         }
         outcome
     }

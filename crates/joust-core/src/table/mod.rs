@@ -33,7 +33,6 @@ mod references;
 mod restore;
 mod schema_change;
 mod stage;
-mod starved_changes;
 mod tables;
 mod tags;
 mod update;

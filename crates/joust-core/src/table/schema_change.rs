@@ -3,7 +3,7 @@
 //! Such a commit replaces the fragment list of the table, or its schema. Lance rejects it if any row was added since
 //! the version on which it was built, and does not retry. Here the change takes the lock of updates and deletes, and is
 //! rebuilt on the newest version until it is committed. During the second and later attempts this process makes no
-//! other commit. A change that still loses, to other processes, is [listed](super::starved_changes), so that those can
+//! other commit. A change that still loses, to other processes, [starves](crate::commit::Starvation), so that those can
 //! pause.
 
 use std::sync::Arc;
@@ -20,9 +20,6 @@ use crate::commit::{Attempts, Policy};
 use crate::error::Result;
 use crate::schema::Evaluation;
 use crate::schema::expression::Expression;
-
-/// How long a change loses before other processes are asked to pause.
-const ALONE: Duration = Duration::from_millis(500);
 
 /// The work of a schema change besides its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +53,7 @@ impl Table {
             Begun::Before(earlier) => return Ok(earlier.written().version),
             Begun::Now(change) => change,
         };
-        let mut losing = None;
+        let mut losses = self.handle.commit_lock.starvation().losses();
         let mut attempts = Attempts::at(Policy::SchemaChange);
         loop {
             let built = match effort {
@@ -68,9 +65,7 @@ impl Table {
                 Ok(dataset) => return Ok(self.committed(dataset)),
                 Err(error) => attempts.lost(error).await?,
             }
-            if losing.is_none() && attempts.losing_for() > ALONE {
-                losing = Some(self.tables().starved_changes().add(self.handle.place()));
-            }
+            losses.add();
         }
     }
 

@@ -1,13 +1,12 @@
 //! The open tables of an engine, and their shared state.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::starved_changes::StarvedChanges;
 use super::version_pins::{Place, VersionPins};
 use super::{Handle, Table};
 use crate::commit::Branches;
@@ -54,7 +53,6 @@ struct Shared {
     incarnations: Mutex<HashMap<String, String>>,
     /// Not in the handles: a table may have several handles in sequence.
     pins: VersionPins,
-    starved_changes: StarvedChanges,
     links: Arc<Links>,
     lease: Lease,
 }
@@ -84,7 +82,6 @@ impl Tables {
                 branches: Mutex::default(),
                 incarnations: Mutex::default(),
                 pins: VersionPins::default(),
-                starved_changes: StarvedChanges::default(),
                 links: Arc::new(links),
                 lease: Lease::default(),
             }),
@@ -197,20 +194,21 @@ impl Tables {
         &self.shared.pins
     }
 
-    /// Changes that lose to other processes.
-    pub(crate) fn starved_changes(&self) -> &StarvedChanges {
-        &self.shared.starved_changes
-    }
-
     /// The branches with a change that loses to other processes: the incarnation of the table, as passed to
     /// [`table_of`](Self::table_of), and the branch.
     pub(crate) fn starved_branches(&self) -> Vec<(String, Option<String>)> {
-        let places = self.shared.starved_changes.places();
+        let handles = self.shared.handles.lock();
+        let starving: HashSet<_> = handles
+            .iter()
+            .filter(|(_, handle)| handle.commit_lock.starvation().is_there())
+            .map(|(address, _)| (address.location.clone(), address.branch.clone()))
+            .collect();
+        drop(handles);
         let incarnations = self.shared.incarnations.lock();
-        let known = places
+        starving
             .into_iter()
-            .filter_map(|place| Some((incarnations.get(&place.location)?.clone(), place.branch)));
-        known.collect()
+            .filter_map(|(location, branch)| Some((incarnations.get(&location)?.clone(), branch)))
+            .collect()
     }
 
     /// The two ends of an upload: see [`ipc::upload`].
@@ -280,7 +278,10 @@ impl Shared {
         let (_, threshold, _) = ages.select_nth_unstable(surplus);
         let threshold = *threshold;
         handles.retain(|_, handle| {
-            let stays = handle.last_used() >= threshold || Arc::ptr_eq(handle, keep);
+            let stays = handle.last_used() >= threshold
+                || Arc::ptr_eq(handle, keep)
+                // `starved_branches` lists it.
+                || handle.commit_lock.starvation().is_there();
             if !stays {
                 handle.close();
             }
