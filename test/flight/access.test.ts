@@ -146,11 +146,14 @@ describe("limits", () => {
 
     const writer = await connect("write");
     let second: Promise<FlightError> | undefined;
+    let secondHasEnded = false;
     await failure(
       writer.sql("SELECT a.* FROM big a CROSS JOIN big b", {
         onMessage: () => {
-          second ??= failure(writer.sql("SELECT 1"));
-          return false;
+          second ??= failure(writer.sql("SELECT 1")).finally(() => {
+            secondHasEnded = true;
+          });
+          return !secondHasEnded;
         },
       }),
     );

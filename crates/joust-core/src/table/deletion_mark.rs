@@ -92,7 +92,7 @@ mod tests {
         mark.take_back();
         assert!(mark.branch_stays());
         mark.set().unwrap();
-        fs::remove_file(&reference).unwrap();
+        remove_file(&reference).unwrap();
         mark.take_back();
         assert!(mark.is_set(), "the branch does not exist any more");
     }
