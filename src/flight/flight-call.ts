@@ -163,10 +163,11 @@ export class FlightCall {
     const executed = await executeStatement(services, statement, (options) =>
       engine.sqlRows(statement.body, options),
     );
-    // A deadline is for the time until the first rows, as over HTTP.
+    // From here on the engine ends the rows at the deadline: a long statement has sent its columns by then.
+    const overdue = this.#deadline?.exceeded("read").message;
     this.#deadline?.clear();
     if (executed.kind === "rows") {
-      reply.rows(executed.rows);
+      reply.rows(executed.rows, overdue);
       return;
     }
     const { result } = executed;

@@ -70,6 +70,11 @@ impl Deadline {
         })
     }
 
+    /// Whether work took longer than the request itself allows.
+    pub fn is_overdue(&self) -> bool {
+        self.left == Some(Duration::ZERO) && matches!(self.setter, Setter::Request)
+    }
+
     fn exceeded(&self) -> Error {
         let limit = self.limit;
         match self.setter {

@@ -65,8 +65,10 @@ pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Re
 
 /// As [`answer`], without an encoding.
 pub async fn rows(columns: Vec<Column>, memory: &Memory) -> Result<Rows> {
-    let started = started(columns, memory).await?;
-    Rows::start(started, Deadline::new(None, "")).await
+    Ok(Rows::new(
+        started(columns, memory).await?,
+        Deadline::new(None, ""),
+    ))
 }
 
 async fn started(columns: Vec<Column>, memory: &Memory) -> Result<Started> {

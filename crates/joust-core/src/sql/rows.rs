@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use futures::TryStreamExt;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
 
 use crate::deadline::Deadline;
 use crate::error::Result;
@@ -21,22 +21,12 @@ pub(super) struct Started {
 /// The rows of a statement that runs, one batch ahead of their reader. Dropping them cancels the work.
 pub struct Rows {
     started: Started,
-    /// The first batch, until it is read.
-    first: Option<RecordBatch>,
     deadline: Deadline,
 }
 
 impl Rows {
-    /// Waits for the first batch: an error before it is the answer to the statement.
-    pub(super) async fn start(mut started: Started, mut deadline: Deadline) -> Result<Self> {
-        // A reader asks again after an empty result.
-        started.batches = started.batches.fuse().boxed();
-        let first = deadline.spend(started.batches.try_next()).await?;
-        Ok(Self {
-            started,
-            first,
-            deadline,
-        })
+    pub(super) fn new(started: Started, deadline: Deadline) -> Self {
+        Self { started, deadline }
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -48,11 +38,13 @@ impl Rows {
         self.started.memory.bytes()
     }
 
+    /// Whether the time that the request allows is over: then `next` has failed.
+    pub fn is_overdue(&self) -> bool {
+        self.deadline.is_overdue()
+    }
+
     /// The next batch; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some(first));
-        }
         let batches = &mut self.started.batches;
         self.deadline.spend(batches.try_next()).await
     }

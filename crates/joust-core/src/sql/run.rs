@@ -78,7 +78,7 @@ pub async fn rows(body: &[u8], sources: Vec<Source>, resources: Resources) -> Re
     let mut deadline = resources.deadline;
     let work = start(body, sources, None, &resources);
     let started = deadline.spend(work).await?;
-    Rows::start(started, deadline).await
+    Ok(Rows::new(started, deadline))
 }
 
 /// The columns of the result of a query, which is planned and not run.

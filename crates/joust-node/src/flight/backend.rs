@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use futures::{StreamExt, stream};
-use joust_core::sql::{Rows, request_body};
+use joust_core::sql::request_body;
 use joust_flight::{
     Backend, Code, Context, Described, Identified, Incoming, Outcome, Report, Statement, Status,
     of_code, with_cause,
@@ -14,7 +14,7 @@ use napi::bindgen_prelude::FnArgs;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use tokio::sync::oneshot;
 
-use super::call::{Answer, FlightEvent, FlightReply, FlightReport, Sent};
+use super::call::{Answer, FlightEvent, FlightReply, FlightReport, Sent, SentRows};
 
 pub type Tell = ThreadsafeFunction<
     Sent,
@@ -145,9 +145,9 @@ impl Backend for JsBackend {
 
     async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status> {
         match self.ask_about("execute", context, statement).await? {
-            Answer::Rows(rows) => Ok(Outcome::Rows {
-                schema: rows.schema().clone(),
-                batches: stream::try_unfold(rows, next).boxed(),
+            Answer::Rows(sent) => Ok(Outcome::Rows {
+                schema: sent.rows.schema().clone(),
+                batches: stream::try_unfold(Box::new(sent), next).boxed(),
             }),
             Answer::Changed(count) => Ok(Outcome::Changed(count)),
             _ => Err(unexpected()),
@@ -176,10 +176,15 @@ impl Backend for JsBackend {
 }
 
 async fn next(
-    mut rows: Box<Rows>,
-) -> Result<Option<(arrow::array::RecordBatch, Box<Rows>)>, Status> {
-    let batch = rows.next().await.map_err(failed)?;
-    Ok(batch.map(|batch| (batch, rows)))
+    mut sent: Box<SentRows>,
+) -> Result<Option<(arrow::array::RecordBatch, Box<SentRows>)>, Status> {
+    match sent.rows.next().await {
+        Ok(batch) => Ok(batch.map(|batch| (batch, sent))),
+        Err(error) => Err(match sent.overdue {
+            Some(overdue) if sent.rows.is_overdue() => Status::deadline_exceeded(overdue),
+            _ => failed(error),
+        }),
+    }
 }
 
 fn failed(error: joust_core::Error) -> Status {

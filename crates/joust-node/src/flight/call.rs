@@ -62,8 +62,15 @@ pub struct FlightReport {
 pub enum Answer {
     Identified(Identified),
     Described(Description),
-    Rows(Box<Rows>),
+    Rows(SentRows),
     Changed(Option<i64>),
+}
+
+/// Rows that the server sends.
+pub struct SentRows {
+    pub rows: Rows,
+    /// The error if they take longer than the call's deadline.
+    pub overdue: Option<String>,
 }
 
 /// An event on its way to JavaScript.
@@ -117,11 +124,11 @@ impl FlightReply {
         })));
     }
 
-    /// Takes the rows: the server sends them.
+    /// Takes the rows: the server sends them. `overdue`: the error if they take longer than the call's deadline.
     #[napi]
-    pub fn rows(&mut self, rows: &mut SqlRows) {
+    pub fn rows(&mut self, rows: &mut SqlRows, overdue: Option<String>) {
         self.send(match rows.inner.take() {
-            Some(rows) => Ok(Answer::Rows(Box::new(rows))),
+            Some(rows) => Ok(Answer::Rows(SentRows { rows, overdue })),
             None => Err(Status::internal("the rows were taken before")),
         });
     }
