@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { Field, Schema, Table, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
-import { items } from "../../harness/arrow.js";
+import { items, stream, type } from "../../harness/arrow.js";
 import type { Json } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
@@ -112,13 +113,30 @@ describe("a computed column", () => {
 });
 
 describe("a virtual column", () => {
+  it("is not declared by the schema of uploaded rows", async () => {
+    const declared = { virtual_column: "true", "virtual_column.udf_name": "evil", owner: "me" };
+    const fields = [new Field("id", type.i64, true, new Map(Object.entries(declared)))];
+    const upload = stream(new Table(new Schema(fields), { id: vectorFromArray([1n], type.i64) }));
+    await joust.client.createTable("uploaded", upload);
+    expect((await field("uploaded", "id")).metadata).toEqual({ owner: "me" });
+    await joust.client.createTable("uploaded", upload, { mode: "overwrite" });
+    expect((await field("uploaded", "id")).metadata).toEqual({ owner: "me" });
+    const added = stream(
+      new Table(new Schema([new Field("x", type.i64, true, new Map(Object.entries(declared)))]), {
+        x: vectorFromArray([], type.i64),
+      }),
+    );
+    expect((await joust.client.post("/v1/table/uploaded/add_columns", added)).status).toBe(200);
+    expect((await field("uploaded", "x")).metadata).toEqual({ owner: "me" });
+  });
+
   it("is null and stores its declaration and the payload of its function", async () => {
     await joust.client.createTable("old", items(3));
     const reply = await add("old", { name: "score", virtual_column: declaration });
     expect(reply.json).toEqual({ version: 2, transaction_id: expect.any(String) });
     const payload = Buffer.from(declaration.udf, "base64");
-    const { type, metadata } = await field("old", "score");
-    expect(type).toEqual({ type: "float32" });
+    const { type: declaredType, metadata } = await field("old", "score");
+    expect(declaredType).toEqual({ type: "float32" });
     expect(metadata).toEqual({
       owner: "me",
       virtual_column: "true",

@@ -24,7 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::json;
 use crate::memory::{Reservation, Use};
 use crate::names::short;
-use crate::schema::without_definition;
+use crate::schema::{without_definition, without_functions};
 
 /// Record batches of one schema, as Lance's writer takes them.
 pub type BatchStream = SendableRecordBatchStream;
@@ -164,7 +164,7 @@ fn new_schema(message: &Message) -> Result<SchemaRef> {
     };
     let schema = contained(|| Ok(fb_to_schema(schema)))?;
     check_names(schema.fields(), "the schema")?;
-    Ok(Arc::new(without_definition(schema)))
+    Ok(Arc::new(without_functions(without_definition(schema))))
 }
 
 /// Rejects duplicate field names, and names the first.

@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 mod evaluation;
+mod function_column;
 pub(crate) mod expression;
 pub(crate) mod predicate;
 mod row_filter;
@@ -10,6 +11,7 @@ pub(crate) mod vector_column;
 mod view_definition;
 
 pub(crate) use evaluation::Evaluation;
+pub(crate) use function_column::{VIRTUAL, VIRTUAL_NAME, without_functions};
 pub use row_filter::RowFilter;
 pub use view_definition::{NamedTable, ViewDefinition};
 pub(crate) use view_definition::{

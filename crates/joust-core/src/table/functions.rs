@@ -3,11 +3,6 @@
 use super::Table;
 use crate::error::{Error, Result};
 
-/// Metadata key that marks a column that a function outside of the engine computes.
-pub const VIRTUAL: &str = "virtual_column";
-/// Metadata key of the function's name.
-pub const VIRTUAL_NAME: &str = "virtual_column.udf_name";
-
 /// Directory of a table with the payloads, each under its SHA-256.
 const DIRECTORY: &str = "_udfs";
 

@@ -55,7 +55,6 @@ pub(crate) use computed::{COMPUTED, EXPRESSION, KIND, SQL};
 use current::Current;
 pub use delete::Deleted;
 pub use describe::Description;
-pub(crate) use functions::{VIRTUAL, VIRTUAL_NAME};
 pub use handle::Handle;
 pub use idempotency::Attempt;
 pub(crate) use live_rows::live_rows;

@@ -15,7 +15,8 @@ use crate::schema::Evaluation;
 use crate::schema::columns::unknown_column;
 use crate::schema::expression::Expression;
 use crate::schema::predicate;
-use crate::table::{COMPUTED, EXPRESSION, KIND, SQL, VIRTUAL, VIRTUAL_NAME};
+use crate::schema::{VIRTUAL, VIRTUAL_NAME};
+use crate::table::{COMPUTED, EXPRESSION, KIND, SQL};
 
 /// A column and its computation.
 pub struct Binding {
