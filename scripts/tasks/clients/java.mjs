@@ -1,11 +1,8 @@
-import { spawn, spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { root } from "../../build/paths.mjs";
 import { noTests, surefireCounts, withExitCode } from "../counts.mjs";
+import { withServer } from "./server.mjs";
 
 const PROJECT = join(root, "test", "clients", "java");
 const MINUTE = 60_000;
@@ -15,24 +12,14 @@ export async function javaClients() {
   const reason = missingProgram() ?? fetchAndCompile();
   if (reason) {
     console.log(`skipped: the Java client; ${reason}`);
-    return { ...noTests, skipped: 1 };
+    return { Java: { ...noTests, skipped: 1 } };
   }
-  const folder = mkdtempSync(join(tmpdir(), "joust-java-"));
-  const server = await start(folder);
-  try {
-    const environment = {
-      JOUST_URL: server.url,
-      JOUST_KEY: server.key,
-      JOUST_SQL_PORT: String(server.sqlPort),
-    };
+  return withServer((environment) => {
     // Offline, because all packages are present: an unreachable network cannot delay the tests.
     const tests = maven(["--offline", "surefire:test"], 5 * MINUTE, environment);
     process.stdout.write(tests.stdout);
-    return withExitCode(surefireCounts(tests.stdout), tests.status);
-  } finally {
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+    return { Java: withExitCode(surefireCounts(tests.stdout), tests.status) };
+  });
 }
 
 function missingProgram() {
@@ -74,45 +61,4 @@ function maven(args, timeout, environment = {}) {
       timeout,
     },
   );
-}
-
-/** A port that was free a moment ago. */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-/** Starts the built server. */
-async function start(folder) {
-  const sqlPort = await freePort();
-  const key = `joust_${randomBytes(32).toString("base64url")}`;
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("JOUST_"));
-  const main = join(root, "dist", "cli", "main.js");
-  const server = spawn(process.execPath, [main, "serve", folder, "--port", "0"], {
-    env: {
-      ...Object.fromEntries(inherited),
-      JOUST_API_KEY: key,
-      JOUST_SQL_PORT: String(sqlPort),
-    },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = new Promise((resolve) => server.once("exit", resolve));
-  const stop = () => {
-    server.kill();
-    return ended;
-  };
-  return new Promise((resolve, reject) => {
-    let output = "";
-    server.stdout.on("data", (chunk) => {
-      output += chunk;
-      const ready = /joust listening on (http:\/\/\S+)/.exec(output);
-      if (ready) resolve({ url: ready[1], sqlPort, key, stop });
-    });
-    ended.then((code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
-  });
 }

@@ -1,5 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fingerprint, isStamped, stamp } from "../../build/fingerprint.mjs";
@@ -9,21 +9,48 @@ import { noTests, pytestCounts, withExitCode } from "../counts.mjs";
 const FOLDER = "test/clients/python";
 const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
+/** Older LanceDB SDKs that users still have. Only the tests of the SDK run with them. */
+const OLDER = ["0.38", "0.39"];
+
 /** Tests pylance, the LanceDB SDK and the generated namespace client with pytest. */
-export function pythonClients() {
+export async function pythonClients() {
   const python = pythonWith(`${FOLDER}/requirements.txt`, VENV);
   if (python === undefined) {
     console.log("skipped: the Python clients; no python3 with the venv module is installed");
-    return { ...noTests, skipped: 1 };
+    return { Python: { ...noTests, skipped: 1 } };
   }
-  const pytest = spawnSync(python, ["-m", "pytest", "--capture=no"], {
+  const ofSdk = readdirSync(join(root, FOLDER)).filter((name) =>
+    /^test_lancedb_.*\.py$/.test(name),
+  );
+  // At the same time: a suite mostly waits for its server.
+  const suites = [
+    pytest("Python", python, []),
+    ...OLDER.map((version) => {
+      const older = pythonWith(`${FOLDER}/requirements-${version}.txt`, `${VENV}-${version}`);
+      return pytest(`Python with lancedb ${version}`, older, ofSdk);
+    }),
+  ];
+  return Object.fromEntries(await Promise.all(suites));
+}
+
+/** Runs one suite and prints its output at its end. Resolves with its name and its counts. */
+function pytest(name, python, files) {
+  const child = spawn(python, ["-m", "pytest", "--capture=no", ...files], {
     cwd: join(root, FOLDER),
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
     stdio: ["ignore", "pipe", "inherit"],
-    maxBuffer: 64 * 1024 * 1024,
   });
-  process.stdout.write(pytest.stdout);
-  return withExitCode(pytestCounts(pytest.stdout.toString()), pytest.status);
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk) => {
+    output += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      process.stdout.write(output);
+      resolve([name, withExitCode(pytestCounts(output), code)]);
+    });
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 import itertools
+from importlib.metadata import version
 
 import lance_namespace
 import lancedb
@@ -7,6 +8,18 @@ from data import items
 from joust_server import JoustServer, TemporaryRoot
 
 _numbers = itertools.count(1)
+
+
+def _parts(text: str) -> list[int]:
+    return [int(part) for part in text.split(".")]
+
+
+def pytest_runtest_setup(item):
+    """Skips a test whose calls the installed SDK does not have yet."""
+    installed = version("lancedb")
+    for mark in item.iter_markers("since"):
+        if _parts(installed) < _parts(mark.args[0]):
+            pytest.skip(f"lancedb {installed} cannot do this: it needs {mark.args[0]}")
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ def test_columns_are_added_by_expression(table):
     assert table.schema.names == [*items(1).schema.names, "twice", "loud"]
 
 
+@pytest.mark.since("0.40")
 def test_columns_of_nulls(table):
     fields = [pa.field("note", pa.string()), pa.field("seen", pa.timestamp("us", tz="UTC"))]
     table.add_columns(fields)

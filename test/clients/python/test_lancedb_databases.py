@@ -5,6 +5,8 @@ import pytest
 from data import items, vector_of
 from joust_server import JoustServer, TemporaryRoot
 
+pytestmark = pytest.mark.since("0.40")
+
 
 @pytest.fixture(scope="module")
 def running():

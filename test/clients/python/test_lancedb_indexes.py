@@ -126,6 +126,7 @@ def test_the_kind_is_chosen_for_the_column(table):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.since("0.39")
 def test_the_older_calls(table):
     table.create_index(metric="cosine", num_partitions=2, num_sub_vectors=8, wait_timeout=WAIT)
     table.create_scalar_index("category", "BITMAP", wait_timeout=WAIT)
@@ -139,6 +140,7 @@ def test_the_older_calls(table):
         table.drop_index(entry.name)
 
 
+@pytest.mark.since("0.39")
 def test_replace(table):
     table.create_index("id", config=BTree(), wait_timeout=WAIT)
     table.create_index("id", config=Bitmap(), wait_timeout=WAIT)
@@ -159,6 +161,7 @@ def test_rows_that_are_not_indexed_yet(database, name):
         table.wait_for_index(["nobody_idx"], timeout=timedelta(seconds=1))
 
 
+@pytest.mark.since("0.39")
 def test_the_job_of_a_build(database, table):
     job = table.create_index_async("category", config=Bitmap())
     job.wait()
@@ -174,6 +177,7 @@ def test_the_job_of_a_build(database, table):
     table.drop_index("category_idx")
 
 
+@pytest.mark.since("0.39")
 def test_invalid_indexes_are_rejected(table):
     with pytest.raises(Exception, match="nope"):
         table.create_index("nope", config=BTree())

@@ -87,6 +87,7 @@ def test_blob_columns_are_read_as_descriptors(blobs):
     ]
 
 
+@pytest.mark.since("0.40")
 def test_blobs_are_fetched_whole(blobs):
     table, values, ids = blobs
     assert table.fetch_blobs("image", ids).to_pylist() == values

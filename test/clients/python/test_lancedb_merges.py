@@ -62,6 +62,7 @@ def test_replace_the_table(table):
     assert ids(table) == [9, 10, 11]
 
 
+@pytest.mark.since("0.39")
 def test_merge_on_two_columns(table):
     new = items(2, start=9).set_column(1, "name", pa.array(["item 9", "item x"]))
     merge = table.merge_insert(["id", "name"]).when_not_matched_insert_all()

@@ -130,6 +130,7 @@ def test_fast_search_reads_the_index_only(table):
     assert found(table.search(near).nprobes(8).fast_search().limit(5)) == indexed
 
 
+@pytest.mark.since("0.39")
 def test_row_ids(table):
     answer = table.search(VECTORS[5]).with_row_id(True).limit(3).to_arrow()
     assert answer.schema.field("_rowid").type == pa.uint64()

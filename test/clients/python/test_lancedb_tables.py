@@ -121,6 +121,7 @@ def test_listing(server_database):
     assert (seen, pages) == (names, 3)
 
 
+@pytest.mark.since("0.40")
 def test_rename_and_drop(database, name):
     database.create_table(name, items(3))
     database.create_table(f"{name}_other", items(1))
@@ -139,6 +140,7 @@ def test_rename_and_drop(database, name):
         database.open_table(f"{name}_other").count_rows()
 
 
+@pytest.mark.since("0.40")
 def test_namespaces(database, name):
     made = database.create_namespace([name], properties={"team": "search"})
     assert made.properties["team"] == "search"
@@ -209,6 +211,7 @@ def test_a_wrong_key(server):
         stranger.open_table("any")
 
 
+@pytest.mark.since("0.39")
 def test_failures_are_not_retried(database, table):
     """The client retries on 409 and 5xx and then hides the message: no failure here has such a status."""
     table.tags.create("taken", 1)

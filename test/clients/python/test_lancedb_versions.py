@@ -42,6 +42,7 @@ def test_checkout(versioned):
         versioned.checkout(99)
 
 
+@pytest.mark.since("0.40")
 def test_a_checked_out_handle_reads_its_version(database, versioned):
     pinned = database.open_table(versioned.name)
     pinned.checkout(2)

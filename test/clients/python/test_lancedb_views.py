@@ -5,6 +5,7 @@ from data import items
 from rows import ids, values
 
 
+@pytest.mark.since("0.39")
 def test_a_computed_column_is_refreshed(table):
     table.add_columns(computed={"twice": "price * 2"})
     job = table.refresh_column_async("twice")
@@ -17,6 +18,7 @@ def test_a_computed_column_is_refreshed(table):
         table.refresh_column_async("price")
 
 
+@pytest.mark.since("0.40")
 def test_rows_that_fail_are_listed(table):
     table.add_columns(computed={"ratio": "10 / id"})
     result = table.refresh_column_async("ratio").wait()
@@ -30,6 +32,7 @@ def test_rows_that_fail_are_listed(table):
     assert values(table, "ratio")[0] is None
 
 
+@pytest.mark.since("0.40")
 def test_a_view_is_created_refreshed_and_dropped(database, table, name):
     view = f"view_of_{name}"
     created = database.create_materialized_view(
@@ -52,6 +55,7 @@ def test_a_view_is_created_refreshed_and_dropped(database, table, name):
     assert table.count_rows() == 11
 
 
+@pytest.mark.since("0.40")
 def test_a_view_without_data_waits_for_its_refresh(database, table, name):
     view = database.create_materialized_view(f"empty_{name}", name, with_no_data=True)
     assert view.table.count_rows() == 0
