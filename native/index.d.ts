@@ -170,6 +170,14 @@ export declare class SqlRows {
 
 /** A table's address and its operations. */
 export declare class Table {
+  /** What refreshes itself in the newest version. */
+  autoRefreshes(): Promise<Array<AutoRefreshDeclaration>>
+  /**
+   * Whether a refresh would compute something: the rows or the schema of the table have changed since `since`, or with
+   * a computed column, its inputs, its values or its declaration. Also true if those versions do not exist any more. A
+   * compaction counts as a change, a new index does not.
+   */
+  changesSince(since: Since, column?: string | undefined | null): Promise<Changes>
   /** The values of a binary or blob column in the rows with these ids, in their order. */
   fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
   /** The value of a binary or blob column in one row, given by its id or its address. */
@@ -371,6 +379,20 @@ export declare class Upload {
   discard(): void
 }
 
+/** How a view refreshes itself. */
+export interface AutoRefresh {
+  /** The time between two refreshes, if the declaration has one. */
+  intervalSeconds?: number
+}
+
+/** A column or view that refreshes itself. */
+export interface AutoRefreshDeclaration {
+  /** The computed column; absent: the table is a view. */
+  column?: string
+  /** The time between two refreshes, if the declaration has one. */
+  intervalSeconds?: number
+}
+
 /** What to fill. */
 export interface BackfillOptions {
   /** Path of a computed column. */
@@ -383,6 +405,8 @@ export interface BackfillOptions {
   concurrency?: number
   /** Only the first fragments of the table, up to this number. */
   maxFragments?: number
+  /** An earlier backfill of all rows: only fragments that have changed since are computed. */
+  changedSince?: Since
 }
 
 /** A finished backfill. */
@@ -457,6 +481,13 @@ export interface ChangeOptions {
   timeoutMs?: number
   /** A number that is unique among the running queries of this process; `cancelQuery` takes it. */
   number?: number
+}
+
+/** The changes of a table since an earlier refresh. */
+export interface Changes {
+  hasChanged: boolean
+  /** The newest version, for which it is true. */
+  version: number
 }
 
 /** Fails (code 13) if the body is invalid for every table: invalid JSON, or a wrong form. */
@@ -819,6 +850,8 @@ export interface NewView {
   sources: Array<ViewSource>
   /** An Arrow IPC message or stream with the schema of the view; the schema of the query when absent. */
   schema?: Buffer
+  /** Absent: only requests refresh it. */
+  autoRefresh?: AutoRefresh
 }
 
 /** The files that one part of a write put into the table's data directory. */
@@ -950,6 +983,14 @@ export interface RowFailure {
 
 /** Signs a text: base64url of a MAC (the first 16 bytes of HMAC-SHA256) and of the text. The text is not encrypted. */
 export declare function seal(key: Uint8Array, text: string): string
+
+/** The versions of an earlier refresh of all rows. */
+export interface Since {
+  /** The version whose rows it read. */
+  computed: number
+  /** The version with the values that it computed: of a column, it may have rows that were not read. */
+  published: number
+}
 
 /** An entry of a root with the name of a table that is not a table. */
 export interface SkippedEntry {
@@ -1153,6 +1194,8 @@ export interface Versions {
 export interface ViewDefinition {
   sql: string
   tables: Array<NamedTable>
+  /** Absent: only requests refresh it. */
+  autoRefresh?: AutoRefresh
 }
 
 /** A table in a view's query. */

@@ -7,6 +7,8 @@ export interface MaintenanceSettings {
   readonly on: boolean;
   /** How long the server keeps versions that no tag and no branch refers to, ms. */
   readonly keepVersionsMs: number;
+  /** Time between two refreshes of what refreshes itself and declares no interval, ms. */
+  readonly autoRefreshMs: number;
 }
 
 /** An identity provider whose tokens the server accepts. */

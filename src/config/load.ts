@@ -52,6 +52,7 @@ export function loadConfig(
     maintenance: {
       on: values.maintenance === "on",
       keepVersionsMs: values["keep-versions"],
+      autoRefreshMs: values["auto-refresh-interval"],
     },
     followLinks: values["follow-links"] === "always",
     synced: values.durability === "synced",

@@ -164,6 +164,11 @@ export const serverOptions = {
     fallback: "7d",
     help: "how long to keep old versions that no tag and no branch refers to",
   }),
+  "auto-refresh-interval": option({
+    type: duration,
+    fallback: "60s",
+    help: "time between two refreshes of columns and views that refresh themselves and declare no interval",
+  }),
   memory: option({
     type: memory,
     fallback: "60%",

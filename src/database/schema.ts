@@ -235,6 +235,19 @@ export interface GrantsRow {
   created_at: number;
 }
 
+export interface AutoRefreshesRow {
+  table_key: string;
+  /** Empty: the table is a view. */
+  column_name: string;
+  interval_ms: number;
+  /** 1: the table's properties turn maintenance on, also for servers with maintenance off. */
+  always: number;
+  /** When a server checks it the next time, ms since the epoch by the database's clock. */
+  check_at: number;
+  /** JSON. */
+  state: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -260,4 +273,5 @@ export interface CatalogSchema {
   reference_locks: ReferenceLocksRow;
   commit_pauses: CommitPausesRow;
   grants: GrantsRow;
+  auto_refreshes: AutoRefreshesRow;
 }

@@ -1,4 +1,4 @@
-import type { BackfillOptions, Engine } from "../engine/index.js";
+import type { BackfillOptions, Engine, Since } from "../engine/index.js";
 import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
 import { withoutNulls } from "./without-nulls.js";
@@ -11,6 +11,8 @@ export interface BackfillSpec {
   read_version?: number;
   concurrency?: number;
   num_frags?: number;
+  /** An earlier backfill of all rows: only fragments that have changed since are computed. */
+  changed_since?: Since;
 }
 
 /** The options of the engine for a spec. */
@@ -21,6 +23,7 @@ export const backfillOptions = (spec: BackfillSpec): BackfillOptions =>
     readVersion: spec.read_version,
     concurrency: spec.concurrency,
     maxFragments: spec.num_frags,
+    changedSince: spec.changed_since,
   });
 
 /** Computes the missing values of a computed column and commits them as one version. A stopped job starts anew. */

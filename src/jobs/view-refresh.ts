@@ -1,5 +1,6 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { Engine, RefreshOptions, ViewSource } from "../engine/index.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
 import type { JobKind, JobOutcome } from "./jobs.js";
 import { withTask } from "./task.js";
 import { withoutNulls } from "./without-nulls.js";
@@ -10,6 +11,8 @@ export interface RefreshSpec {
   src_version?: number;
   max_rows_per_fragment?: number;
   concurrency?: number;
+  /** The keys of the tables that the query may read, in its order. Absent: the tables that have the names by now. */
+  source_keys?: readonly string[];
 }
 
 export interface ViewRefreshDependencies {
@@ -17,6 +20,13 @@ export interface ViewRefreshDependencies {
   catalog: Pick<Catalog, "table">;
   storageOptions: Record<string, string>;
 }
+
+/** A view that refreshes itself must not read a table that somebody else has put in the place of its source. */
+export const otherTable = (id: readonly string[]): JoustError =>
+  new JoustError(
+    ErrorCode.InvalidTableState,
+    `${JSON.stringify(id.join("$"))} is another table than the one that the view was made for: refresh the view with a request`,
+  );
 
 /** Replaces a view's rows by the result of its query, in one version. */
 export const viewRefresh = ({
@@ -31,9 +41,12 @@ export const viewRefresh = ({
     const view = engine.table(table.location, options);
     const { tables } = await view.view();
     const sources: ViewSource[] = [];
-    for (const named of tables) {
+    for (const [n, named] of tables.entries()) {
       // By name, as in the query: another table may have the name by now.
       const source = await catalog.table(named.table);
+      if (request.source_keys && request.source_keys[n] !== source.key) {
+        throw otherTable(named.table);
+      }
       sources.push({
         ...named,
         location: source.location,

@@ -1,7 +1,9 @@
 import type { TableRecord } from "../catalog/catalog.js";
+import type { BackfillSpec } from "../jobs/backfill.js";
 import { type JobRecord, type Jobs, VERSION_CLEAN_UP } from "../jobs/jobs.js";
 import { specName } from "../jobs/spec-name.js";
 import type { VersionCleanUpSpec } from "../jobs/version-clean-up.js";
+import type { RefreshSpec } from "../jobs/view-refresh.js";
 
 export const maintenanceKinds: ReadonlySet<string> = new Set(["maintenance", VERSION_CLEAN_UP]);
 
@@ -24,6 +26,32 @@ export const queueVersionCleanUp = (
 ): Promise<JobRecord> => {
   const spec: VersionCleanUpSpec = { age_ms: keepVersionsMs };
   return queue(jobs, key, VERSION_CLEAN_UP, spec);
+};
+
+/** Queues a backfill of a computed column that refreshes itself. */
+export const queueColumnRefresh = (
+  jobs: Pick<Jobs, "enqueue">,
+  { key: table }: Pick<TableRecord, "key">,
+  spec: BackfillSpec,
+): Promise<JobRecord> =>
+  jobs.enqueue({
+    kind: "backfill",
+    table,
+    // One name for all jobs of the column, so that only the last ones are kept.
+    name: specName("backfill", JSON.stringify({ column: spec.column, automatic: true })),
+    spec: JSON.stringify(spec),
+    keepEnded: KEEP_ENDED,
+    freshRun: true,
+  });
+
+/** Queues the refresh of a view that refreshes itself. `sources`: the keys of the tables that it may read. */
+export const queueViewRefresh = (
+  jobs: Pick<Jobs, "enqueue">,
+  { key }: Pick<TableRecord, "key">,
+  sources: readonly string[],
+): Promise<JobRecord> => {
+  const spec: RefreshSpec = { source_keys: sources };
+  return queue(jobs, key, "refresh", spec, true);
 };
 
 function queue(

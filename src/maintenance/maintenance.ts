@@ -15,6 +15,7 @@ import { startPolling } from "../foundation/poll-loop.js";
 import { type Jobs, VERSION_CLEAN_UP } from "../jobs/jobs.js";
 import type { VersionCleanUpResult } from "../jobs/version-clean-up.js";
 import type { Logger } from "../telemetry/logger.js";
+import { AutoRefresh, type AutoRefreshOptions } from "./auto-refresh.js";
 import { queueMaintenance, queueVersionCleanUp } from "./maintenance-jobs.js";
 import { settingsOf } from "./settings.js";
 
@@ -39,6 +40,15 @@ const ALL_TABLES_PAUSE = 5;
 export interface Maintenance {
   /** A table was written to, or a job changed it beside writes. */
   tableChanged(key: string): void;
+  /** Columns of a table may refresh themselves from now on, or no longer. */
+  columnsDeclared(key: string): Promise<void>;
+  /**
+   * A view was created, or a request refreshes it.
+   *
+   * @param sources the keys of the tables that its query names
+   * @param job the refresh that is queued
+   */
+  viewDeclared(view: string, sources: readonly string[], job?: string): Promise<void>;
   progress(): MaintenanceProgress;
   stop(): Promise<void>;
 }
@@ -53,10 +63,11 @@ export interface MaintenanceProgress {
 export interface MaintenanceOptions {
   readonly engine: Engine;
   readonly catalog: Pick<Catalog, "table" | "tableByKey" | "listAllTables" | "takeLease">;
-  readonly jobs: Pick<Jobs, "enqueue" | "list">;
+  readonly jobs: Pick<Jobs, "enqueue" | "list" | "describe">;
   readonly storageOptions: Readonly<Record<string, string>>;
   readonly settings: MaintenanceSettings;
   readonly log: Logger;
+  readonly autoRefreshes: AutoRefreshOptions["autoRefreshes"];
 }
 
 export const startMaintenance = (options: MaintenanceOptions): Maintenance =>
@@ -72,6 +83,7 @@ class AutomaticMaintenance implements Maintenance {
   readonly #written = new Map<string, RecentWrites>();
   /** By the table's key: when this server last considered a clean-up, ms since the epoch. */
   readonly #cleanUpChecked = new Map<string, number>();
+  readonly #autoRefresh: AutoRefresh;
   readonly #stopWrittenTables: () => Promise<void>;
   readonly #stopAllTables: () => Promise<void>;
   #lastRoundMillis: number | undefined;
@@ -79,6 +91,7 @@ class AutomaticMaintenance implements Maintenance {
 
   constructor(private readonly options: MaintenanceOptions) {
     const { log } = options;
+    this.#autoRefresh = new AutoRefresh(options);
     this.#stopWrittenTables = startPolling(
       WRITTEN_TABLES_INTERVAL,
       () => this.#checkWrittenTables(),
@@ -101,6 +114,24 @@ class AutomaticMaintenance implements Maintenance {
     }
   }
 
+  async columnsDeclared(key: string): Promise<void> {
+    const opened = await this.#open(key);
+    if (opened) await this.#autoRefresh.watch(opened.record, opened.table);
+  }
+
+  async viewDeclared(view: string, sources: readonly string[], job?: string): Promise<void> {
+    const opened = await this.#open(view);
+    if (opened) await this.#autoRefresh.declareView(opened.record, opened.table, sources, job);
+  }
+
+  async #open(key: string): Promise<{ record: TableRecord; table: Table } | undefined> {
+    const { catalog, engine, storageOptions } = this.options;
+    const record = await catalog.tableByKey(key);
+    if (!record) return undefined;
+    const options = { ...storageOptions, ...record.storageOptions };
+    return { record, table: engine.table(record.location, options) };
+  }
+
   progress(): MaintenanceProgress {
     return {
       pendingTables: this.#written.size,
@@ -110,7 +141,7 @@ class AutomaticMaintenance implements Maintenance {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.all([this.#stopWrittenTables(), this.#stopAllTables()]);
+    await Promise.all([this.#stopWrittenTables(), this.#stopAllTables(), this.#autoRefresh.stop()]);
   }
 
   async #checkWrittenTables(): Promise<void> {
@@ -157,18 +188,20 @@ class AutomaticMaintenance implements Maintenance {
 
   /** `isQuiet`: no writes arrive, so that even few rows without an index entry are worth a job. */
   async #checkTable(key: string, now: number, isQuiet: boolean): Promise<void> {
-    const { catalog, engine, jobs, storageOptions } = this.options;
-    const record = await catalog.tableByKey(key);
-    if (!record) return void this.#cleanUpChecked.delete(key);
+    const { jobs } = this.options;
+    const opened = await this.#open(key);
+    if (!opened) return void this.#cleanUpChecked.delete(key);
+    const { record, table } = opened;
     const settings = settingsOf(record, this.options.settings);
     if (!settings.on) return;
-    const table = engine.table(record.location, { ...storageOptions, ...record.storageOptions });
     const { compactBelow, unindexedRows, worthIndexing } = await table.maintenanceDue();
     const needsIndexing = isQuiet ? unindexedRows > 0 : worthIndexing;
     if (compactBelow !== undefined || needsIndexing) await queueMaintenance(jobs, record);
     if (await this.#isCleanUpDue(record, table, settings, now)) {
       await queueVersionCleanUp(jobs, record, settings.keepVersionsMs);
     }
+    // Other tools declare such columns, too.
+    await this.#autoRefresh.watch(record, table);
   }
 
   /** Considers a table once in an interval only: a clean-up lists all versions. */

@@ -23,6 +23,7 @@ export function settingsOf(
   const { [properties.maintenance]: maintenance, [properties.keepVersions]: keepVersions } =
     table.properties;
   return {
+    ...server,
     on: maintenance === undefined ? server.on : maintenance.toLowerCase() !== "off",
     keepVersionsMs:
       keepVersions === undefined
@@ -30,6 +31,12 @@ export function settingsOf(
         : parseDuration(keepVersions, server.keepVersionsMs),
   };
 }
+
+/** Whether a table turns maintenance on, also for servers with maintenance off. */
+export const turnsOn = (table: Pick<TableRecord, "properties">): boolean => {
+  const maintenance = table.properties[properties.maintenance];
+  return maintenance !== undefined && maintenance.toLowerCase() !== "off";
+};
 
 function parseDuration(text: string, fallback: number): number {
   try {

@@ -9,6 +9,7 @@ import { followMovedRoot } from "../catalog/discovery/moved-root.js";
 import { SqlGrants } from "../catalog/grants/store.js";
 import { type KeyStore, SqlKeyStore } from "../catalog/keys.js";
 import { SqlCatalog } from "../catalog/sql-catalog.js";
+import { AutoRefreshes } from "../cluster/auto-refreshes.js";
 import { CommitPauses } from "../cluster/commit-pauses.js";
 import { ClusterMembers } from "../cluster/members.js";
 import { ProcessLocks } from "../cluster/process-locks.js";
@@ -52,6 +53,7 @@ export interface OpenCatalog {
   readonly idempotency: IdempotentRequests;
   readonly versionCleanUps: VersionCleanUps;
   readonly commitPauses: CommitPauses;
+  readonly autoRefreshes: AutoRefreshes;
   close(): Promise<void>;
 }
 
@@ -130,6 +132,7 @@ function openStores(
     idempotency: new IdempotencyStore(db, members),
     versionCleanUps,
     commitPauses: new CommitPauses(db, members),
+    autoRefreshes: new AutoRefreshes(db, members),
     async close() {
       await Promise.all([catalog.close(), versionCleanUps.close()]);
       try {

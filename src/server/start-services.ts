@@ -67,6 +67,7 @@ export async function startServices(
     storageOptions,
     settings: config.maintenance,
     log,
+    autoRefreshes: store.autoRefreshes,
   });
   const workers = new Workers((key) => releaseTableInThread({ engine }, key));
   const services: Services = {

@@ -38,7 +38,7 @@ describe("the default configuration", () => {
       followLinks: true,
       synced: true,
       memoryBytes: Math.floor(machineMemory() * 0.6),
-      maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000 },
+      maintenance: { on: true, keepVersionsMs: 7 * 24 * 3_600_000, autoRefreshMs: 60_000 },
       storageOptions: {},
       drainTimeoutMs: 30_000,
       queryTimeoutMs: 300_000,

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import type { Catalog } from "../../src/catalog/catalog.js";
+import type { AutoRefreshes } from "../../src/cluster/auto-refreshes.js";
 import type { Engine } from "../../src/engine/index.js";
 import type { JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startMaintenance } from "../../src/maintenance/maintenance.js";
@@ -11,7 +12,10 @@ test("the names of maintenance jobs are no valid index names", async () => {
   const record = { key: "k", location: "/t", properties: {}, storageOptions: {} };
   const maintenance = startMaintenance({
     engine: {
-      table: () => ({ maintenanceDue: async () => ({ unindexedRows: 300, worthIndexing: true }) }),
+      table: () => ({
+        maintenanceDue: async () => ({ unindexedRows: 300, worthIndexing: true }),
+        autoRefreshes: async () => [],
+      }),
     } as unknown as Engine,
     catalog: {
       tableByKey: async () => record,
@@ -22,7 +26,8 @@ test("the names of maintenance jobs are no valid index names", async () => {
       list: async () => [],
     } as unknown as Jobs,
     storageOptions: {},
-    settings: { on: true, keepVersionsMs: 1_000 },
+    settings: { on: true, keepVersionsMs: 1_000, autoRefreshMs: 1_000 },
+    autoRefreshes: { takeDue: async () => [] } as unknown as AutoRefreshes,
     log: pino({ level: "silent" }),
   });
   for (let n = 0; n < 64; n++) maintenance.tableChanged("k");

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { expect, it } from "vitest";
 import type { Catalog } from "../../src/catalog/catalog.js";
+import type { AutoRefreshes } from "../../src/cluster/auto-refreshes.js";
 import type { Engine } from "../../src/engine/index.js";
 import type { JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startMaintenance } from "../../src/maintenance/maintenance.js";
@@ -90,14 +91,17 @@ it("a few new rows of a table with continuous writes are indexed after more rows
     return due;
   };
   const maintenance = startMaintenance({
-    engine: { table: () => ({ maintenanceDue }) } as unknown as Engine,
+    engine: {
+      table: () => ({ maintenanceDue, autoRefreshes: async () => [] }),
+    } as unknown as Engine,
     catalog: { tableByKey: async () => record, takeLease: async () => false } as unknown as Catalog,
     jobs: {
       enqueue: async ({ kind }: JobRequest) => void queued.push(kind),
       list: async () => [],
     } as unknown as Jobs,
     storageOptions: {},
-    settings: { on: true, keepVersionsMs: 1_000 },
+    settings: { on: true, keepVersionsMs: 1_000, autoRefreshMs: 1_000 },
+    autoRefreshes: { takeDue: async () => [] } as unknown as AutoRefreshes,
     log: pino({ level: "silent" }),
   });
   const writes = setInterval(() => maintenance.tableChanged("k"), 10);

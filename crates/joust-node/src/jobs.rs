@@ -6,6 +6,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
 
+use crate::auto_refresh::Since;
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
 use crate::table::{Table, version_number};
@@ -24,6 +25,8 @@ pub struct BackfillOptions {
     pub concurrency: Option<f64>,
     /// Only the first fragments of the table, up to this number.
     pub max_fragments: Option<f64>,
+    /// An earlier backfill of all rows: only fragments that have changed since are computed.
+    pub changed_since: Option<Since>,
 }
 
 /// A row whose value could not be computed.
@@ -93,6 +96,7 @@ impl BackfillOptions {
             read_version: self.read_version.map(version_number),
             concurrency: how_many("concurrency", self.concurrency)?,
             max_fragments: how_many("num_frags", self.max_fragments)?,
+            changed_since: self.changed_since.map(Into::into),
         })
     }
 }

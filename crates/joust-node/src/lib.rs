@@ -12,6 +12,7 @@
 // Node-API passes owned values.
 #![allow(clippy::needless_pass_by_value)]
 
+mod auto_refresh;
 mod blobs;
 mod builders;
 mod bytes;

@@ -8,6 +8,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
 use napi_derive::napi;
 
+use crate::auto_refresh::AutoRefresh;
 use crate::engine::Engine;
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
@@ -35,6 +36,8 @@ pub struct NewView {
     pub sources: Vec<ViewSource>,
     /// An Arrow IPC message or stream with the schema of the view; the schema of the query when absent.
     pub schema: Option<Buffer>,
+    /// Absent: only requests refresh it.
+    pub auto_refresh: Option<AutoRefresh>,
 }
 
 /// A table name in a view's query.
@@ -51,6 +54,8 @@ pub struct NamedTable {
 pub struct ViewDefinition {
     pub sql: String,
     pub tables: Vec<NamedTable>,
+    /// Absent: only requests refresh it.
+    pub auto_refresh: Option<AutoRefresh>,
 }
 
 /// How to refresh a view.
@@ -130,6 +135,7 @@ impl Table {
             sql: view.sql,
             sources: sources(view.sources),
             schema: view.schema.map(|schema| schema.to_vec()),
+            auto_refresh: view.auto_refresh.map(Into::into),
         };
         let work = async move { table.create_view(&view).await };
         promise(env, work, |version| version as f64)
@@ -179,6 +185,7 @@ impl From<view_refresh::ViewDefinition> for ViewDefinition {
         Self {
             sql: definition.sql,
             tables: tables.collect(),
+            auto_refresh: definition.auto_refresh.map(Into::into),
         }
     }
 }

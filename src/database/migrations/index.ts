@@ -16,6 +16,7 @@ import { keyLifetimes } from "./0012-key-lifetimes.js";
 import { grantTables } from "./0013-grants.js";
 import { databaseTable } from "./0014-databases.js";
 import { rowFilters } from "./0015-row-filters.js";
+import { autoRefreshTable } from "./0016-auto-refreshes.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -34,6 +35,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0013-grants": grantTables(kind),
   "0014-databases": databaseTable(kind),
   "0015-row-filters": rowFilters,
+  "0016-auto-refreshes": autoRefreshTable(kind),
 });
 
 const MIGRATIONS_TABLE = "joust_migrations";

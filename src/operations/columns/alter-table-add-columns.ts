@@ -15,11 +15,13 @@ const sql = (description: string) =>
 const refresh = {
   auto_refresh_enabled: Type.Optional(
     Type.Union([Type.Boolean(), Type.Null()], {
-      description: "stored with a computed column; this server refreshes only on request",
+      description: "fill the computed column again when its inputs have changed; default: false",
     }),
   ),
   auto_refresh_interval_seconds: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+    Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+      description: "time between two refreshes; default: the server's --auto-refresh-interval",
+    }),
   ),
 };
 
@@ -81,6 +83,9 @@ export const alterTableAddColumns = operation({
         columns.push(...(await planColumn(table, column, payload)));
       }
       const version = await table.addColumns(columns);
+      if (columns.some(refreshesItself)) {
+        await services.maintenance.columnsDeclared(open.record.key);
+      }
       return { kind: "json", value: { version }, headers: versionHeader(version) };
     });
   },
@@ -98,6 +103,9 @@ function addNullColumns(
     return { kind: "json", value: { version }, headers: versionHeader(version) };
   });
 }
+
+const refreshesItself = ({ metadata }: NewColumn): boolean =>
+  metadata?.["computed_column.auto_refresh_enabled"] === "true";
 
 type Column = Static<typeof newColumn>;
 

@@ -58,11 +58,17 @@ export const updateFieldMetadata = operation({
         replace: replace ?? false,
       };
     });
-    const { version, fields } = await changingTable(services, id, undefined, ({ table }) =>
-      onBranch(table, payload.branch).updateFieldMetadata(updates),
-    );
+    const { version, fields } = await changingTable(services, id, undefined, async (open) => {
+      const changed = await onBranch(open.table, payload.branch).updateFieldMetadata(updates);
+      if (updates.some(({ set }) => Object.keys(set).some(declaresRefresh))) {
+        await services.maintenance.columnsDeclared(open.record.key);
+      }
+      return changed;
+    });
     return { kind: "json", value: { version, fields }, headers: versionHeader(version) };
   },
 });
+
+const declaresRefresh = (key: string): boolean => key.startsWith("computed_column.auto_refresh");
 
 const isSet = (entry: [string, string | null]): entry is [string, string] => entry[1] !== null;

@@ -37,7 +37,7 @@ export async function createView(
   const payload = {
     query: change.query,
     with_no_data: false,
-    auto_refresh: autoRefresh(change.options),
+    ...autoRefresh(change.options),
   };
   if (change.replace) return replaceView(run, id, payload);
   return unless(change.ifNotExists ? [ErrorCode.TableAlreadyExists] : [], () =>
@@ -45,11 +45,11 @@ export async function createView(
   );
 }
 
-/** Whether the view refreshes itself. @throws code 13 for an option that has another type */
+/** How the view refreshes itself. @throws code 13 for an option that has another type */
 function autoRefresh({
   auto_refresh_enabled: enabled,
   auto_refresh_interval_seconds: interval,
-}: Options): boolean {
+}: Options): { auto_refresh?: true; auto_refresh_interval_seconds?: number } {
   if (enabled !== undefined && typeof enabled !== "boolean") {
     throw invalidInput("auto_refresh_enabled must be true or false");
   }
@@ -57,7 +57,11 @@ function autoRefresh({
     throw invalidInput("auto_refresh_interval_seconds must be a number above 0");
   }
   // An interval alone asks for a view that refreshes itself.
-  return enabled ?? interval !== undefined;
+  if (!(enabled ?? interval !== undefined)) return {};
+  return {
+    auto_refresh: true,
+    ...(interval !== undefined && { auto_refresh_interval_seconds: interval }),
+  };
 }
 
 /** Creates a view and fills it. If it cannot be filled, there is no view. */

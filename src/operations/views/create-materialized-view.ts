@@ -25,7 +25,7 @@ export const createMaterializedView = operation({
   status: 201,
   access: accessTo("new table", "create"),
   limited: ["job", "storage"],
-  uses: ["catalog", "config", "engine", "jobs", "log"],
+  uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
   async handle(services, { id, database, payload }) {
     // First: an invalid name is an error whether or not the source tables exist.
     checkTableId(id);
@@ -35,10 +35,13 @@ export const createMaterializedView = operation({
       namespace: id.slice(0, -1),
     });
     const { record, version } = await createView(services, id, definition, sources);
+    const keys = sources.map(({ key }) => key);
     if (!definition.withData) {
+      await services.maintenance.viewDeclared(record.key, keys);
       return { kind: "json", status: 201, value: { version }, headers: versionHeader(version) };
     }
     const job = await enqueueRefresh(services, record.key, {});
+    await services.maintenance.viewDeclared(record.key, keys, job.id);
     return {
       kind: "json",
       status: definition.sdk ? 202 : 201,
@@ -48,16 +51,21 @@ export const createMaterializedView = operation({
   },
 });
 
+interface KeyedSource extends ViewSource {
+  readonly key: string;
+}
+
 /** The tables that a query names. @throws code 1 or 4 if one does not exist */
 async function resolveSources(
   services: Pick<Services, "catalog" | "config" | "engine">,
   sql: string,
   scope: NameScope,
-): Promise<ViewSource[]> {
+): Promise<KeyedSource[]> {
   const names = await services.engine.viewTables(sql);
   return Promise.all(
     names.map((name) =>
       onNamedTable(services, name, scope, async ({ record }) => ({
+        key: record.key,
         name,
         table: record.id,
         location: record.location,
@@ -71,7 +79,7 @@ async function resolveSources(
 async function createView(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   id: readonly string[],
-  { sql, schema }: ViewDefinition,
+  { sql, schema, autoRefresh }: ViewDefinition,
   sources: ViewSource[],
 ): Promise<{ record: TableRecord; version: number }> {
   const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
@@ -80,6 +88,7 @@ async function createView(
       sql,
       sources,
       ...(schema && { schema }),
+      ...(autoRefresh && { autoRefresh }),
     });
     await services.catalog.activateTable(record.key);
     return { record, version };

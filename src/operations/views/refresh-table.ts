@@ -6,6 +6,6 @@ export const refreshTable = operation({
   id: "RefreshTable",
   path: "/v1/table/{id}/refresh",
   summary: "Same as RefreshMaterializedView, under the path of tables",
-  uses: ["catalog", "config", "engine", "jobs"],
+  uses: ["catalog", "config", "engine", "jobs", "maintenance"],
   handle: (services, { id, payload }) => startRefresh(services, id, payload),
 });

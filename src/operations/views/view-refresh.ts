@@ -61,7 +61,7 @@ export const refreshOperation = {
 } as const;
 
 export function startRefresh(
-  services: Pick<Services, "catalog" | "config" | "engine" | "jobs">,
+  services: Pick<Services, "catalog" | "config" | "engine" | "jobs" | "maintenance">,
   id: readonly string[],
   payload: Static<typeof request>,
 ) {
@@ -73,7 +73,7 @@ export function startRefresh(
     throw invalidInput("src_version and source_version differ: send one of them");
   }
   return onTable(services, id, async ({ record, table }) => {
-    const { tables } = await table.view();
+    const { tables, autoRefresh } = await table.view();
     if (version != null) await checkSourceVersion(services, tables, checkVersion(version));
     const job = await enqueueRefresh(
       services,
@@ -84,9 +84,16 @@ export function startRefresh(
         concurrency: payload.concurrency,
       }),
     );
+    if (autoRefresh) {
+      const keys = await Promise.all(tables.map((source) => keyOf(services, source.table)));
+      await services.maintenance.viewDeclared(record.key, keys, job.id);
+    }
     return { kind: "json", status: 202, value: { job_id: job.id } } as const;
   });
 }
+
+const keyOf = (services: TableServices, id: readonly string[]): Promise<string> =>
+  onTable(services, id, async ({ record }) => record.key);
 
 /** @throws code 13 if the view reads several tables, 11 if its one table has no such version */
 async function checkSourceVersion(

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { AutoRefresh } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 
 const maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -28,7 +29,15 @@ export const viewRequest = Type.Object({
   with_no_data: maybe(
     Type.Boolean({ description: "leave the view empty; default: true, with `query`: false" }),
   ),
-  auto_refresh: maybe(Type.Boolean({ description: "true is not supported: code 0" })),
+  auto_refresh: maybe(
+    Type.Boolean({ description: "refresh the view when its sources have changed; default: false" }),
+  ),
+  auto_refresh_interval_seconds: maybe(
+    Type.Number({
+      exclusiveMinimum: 0,
+      description: "time between two refreshes; default: the server's --auto-refresh-interval",
+    }),
+  ),
 });
 
 /** The view that a request defines. */
@@ -36,18 +45,15 @@ export interface ViewDefinition {
   sql: string;
   schema?: Buffer;
   withData: boolean;
+  /** Absent: only requests refresh the view. */
+  autoRefresh?: AutoRefresh;
   /** The request has the SDKs' form. They expect a job's id and status 202 if the view is filled. */
   sdk: boolean;
 }
 
 /** @throws code 13 for a missing or invalid member, 0 for a view that needs a Python executor */
 export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinition {
-  if (body.auto_refresh === true) {
-    throw new JoustError(
-      ErrorCode.Unsupported,
-      "this server refreshes views only on request: leave auto_refresh out and call refresh",
-    );
-  }
+  const autoRefresh = autoRefreshOf(body);
   if (body.query != null) {
     for (const other of ["kind", "source_query", "output_schema"] as const) {
       if (body[other] != null) {
@@ -56,7 +62,8 @@ export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinitio
         );
       }
     }
-    return { sql: body.query, withData: body.with_no_data !== true, sdk: true };
+    const withData = body.with_no_data !== true;
+    return { sql: body.query, withData, sdk: true, ...autoRefresh };
   }
   checkKind(body.kind);
   if (body.udtf_spec != null) throw invalidInput("udtf_spec must be null when kind is query");
@@ -65,7 +72,17 @@ export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinitio
     schema: fromBase64(required("output_schema", body.output_schema)),
     withData: body.with_no_data === false,
     sdk: false,
+    ...autoRefresh,
   };
+}
+
+function autoRefreshOf({
+  auto_refresh: isOn,
+  auto_refresh_interval_seconds: intervalSeconds,
+}: Static<typeof viewRequest>): Pick<ViewDefinition, "autoRefresh"> {
+  if (isOn === true) return { autoRefresh: intervalSeconds == null ? {} : { intervalSeconds } };
+  if (intervalSeconds == null) return {};
+  throw invalidInput("auto_refresh_interval_seconds needs auto_refresh: true");
 }
 
 function required(name: string, value: string | null | undefined): string {

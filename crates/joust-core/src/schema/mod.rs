@@ -2,8 +2,8 @@
 
 pub(crate) mod columns;
 mod evaluation;
-mod function_column;
 pub(crate) mod expression;
+mod function_column;
 pub(crate) mod predicate;
 mod row_filter;
 mod total;
@@ -13,7 +13,7 @@ mod view_definition;
 pub(crate) use evaluation::Evaluation;
 pub(crate) use function_column::{VIRTUAL, VIRTUAL_NAME, without_functions};
 pub use row_filter::RowFilter;
-pub use view_definition::{NamedTable, ViewDefinition};
+pub use view_definition::{AutoRefresh, NamedTable, ViewDefinition};
 pub(crate) use view_definition::{
     VIEW_PREFIX, check_not_view, has_view_keys_of, without_definition,
 };

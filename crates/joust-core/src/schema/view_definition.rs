@@ -14,6 +14,8 @@ const DEFINITION: &str = "mv.definition";
 pub const VIEW_PREFIX: &str = "joust.view.";
 /// Key of the tables in the SQL, a JSON list.
 const TABLES: &str = "joust.view.tables";
+/// Key of the declaration of a view that refreshes itself, an [`AutoRefresh`] as JSON.
+const AUTO_REFRESH: &str = "joust.view.auto_refresh";
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -24,10 +26,19 @@ struct Stored {
 }
 
 /// The definition of a view.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ViewDefinition {
     pub sql: String,
     pub tables: Vec<NamedTable>,
+    /// `None`: only requests refresh it.
+    pub auto_refresh: Option<AutoRefresh>,
+}
+
+/// A view or column that refreshes itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct AutoRefresh {
+    /// The time between two refreshes, if the declaration has one.
+    pub interval_seconds: Option<f64>,
 }
 
 /// A table name in a view's SQL.
@@ -50,10 +61,14 @@ impl ViewDefinition {
         let text = |value: serde_json::Result<String>| {
             value.map_err(|error| Error::internal("the definition can't be stored", error))
         };
-        Ok(HashMap::from([
+        let mut metadata = HashMap::from([
             (DEFINITION.into(), text(serde_json::to_string(&stored))?),
             (TABLES.into(), text(serde_json::to_string(&self.tables))?),
-        ]))
+        ]);
+        if let Some(refresh) = &self.auto_refresh {
+            metadata.insert(AUTO_REFRESH.into(), text(serde_json::to_string(refresh))?);
+        }
+        Ok(metadata)
     }
 
     /// The definition of a view; code 19 for a table that is not a view, or that joust did not create.
@@ -75,6 +90,9 @@ impl ViewDefinition {
             sql: stored.query,
             tables: serde_json::from_str(tables)
                 .map_err(|_| refused("the view's list of tables can't be read"))?,
+            auto_refresh: metadata
+                .get(AUTO_REFRESH)
+                .and_then(|declared| serde_json::from_str(declared).ok()),
         })
     }
 }
@@ -82,8 +100,9 @@ impl ViewDefinition {
 /// A schema without a view's definition: rows that were read from a view have it in their schema, and must not turn the
 /// target table into a view.
 pub fn without_definition(mut schema: Schema) -> Schema {
-    schema.metadata.remove(DEFINITION);
-    schema.metadata.remove(TABLES);
+    for key in [DEFINITION, TABLES, AUTO_REFRESH] {
+        schema.metadata.remove(key);
+    }
     schema
 }
 

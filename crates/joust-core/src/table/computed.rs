@@ -18,6 +18,10 @@ pub const COMPUTED: &str = "computed_column";
 pub const KIND: &str = "computed_column.kind";
 /// The kind of a column that a SQL expression computes.
 pub const SQL: &str = "sql";
+/// Metadata key that says whether the column refreshes itself, `true` or `false`.
+pub const AUTO_REFRESH_ENABLED: &str = "computed_column.auto_refresh_enabled";
+/// Metadata key of the time between two refreshes.
+pub const AUTO_REFRESH_SECONDS: &str = "computed_column.auto_refresh_interval_seconds";
 /// Metadata key of its SQL.
 pub const EXPRESSION: &str = "computed_column.expression";
 /// Metadata key of the paths of the columns it reads, a JSON list.

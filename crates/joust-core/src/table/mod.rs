@@ -51,7 +51,9 @@ pub use blobs::{Blob, Row};
 pub use branches::Branch;
 pub use clone::CloneSource;
 pub use columns::{Alteration, NewColumn};
-pub(crate) use computed::{COMPUTED, EXPRESSION, KIND, SQL};
+pub(crate) use computed::{
+    AUTO_REFRESH_ENABLED, AUTO_REFRESH_SECONDS, COMPUTED, EXPRESSION, KIND, SQL,
+};
 use current::Current;
 pub use delete::Deleted;
 pub use describe::Description;

@@ -1,13 +1,14 @@
 //! The versions of a table.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures::TryStreamExt;
 use lance::Dataset;
 use lance_table::io::commit::ManifestNamingScheme;
 use object_store::ObjectMeta;
 
-use super::{Removal, Table};
+use super::{ReadOptions, Removal, Table};
 use crate::error::{Code, Error, Result};
 
 /// A version as a listing shows it.
@@ -24,6 +25,19 @@ pub struct Version {
 }
 
 impl Table {
+    /// A version, if it still exists.
+    pub(crate) async fn existing_version(&self, version: u64) -> Result<Option<Arc<Dataset>>> {
+        let options = ReadOptions {
+            version: Some(version),
+            ..ReadOptions::default()
+        };
+        match self.dataset(options).await {
+            Ok(dataset) => Ok(Some(dataset)),
+            Err(error) if error.code() == Code::TableVersionNotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// All versions of this branch, oldest first. One listing of the store: no manifest is read.
     pub async fn list_versions(&self) -> Result<Vec<Version>> {
         let dataset = self.newest().await?;

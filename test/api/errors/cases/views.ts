@@ -71,9 +71,9 @@ export const views: Case[] = [
   ),
   create("both forms", { ...select, kind: "query" }, errors.invalid, /both/),
   create(
-    "a view that refreshes itself",
-    { ...select, auto_refresh: true },
-    errors.unsupported,
+    "an interval of a view that does not refresh itself",
+    { ...select, auto_refresh_interval_seconds: 5 },
+    errors.invalid,
     /auto_refresh/,
   ),
   create(

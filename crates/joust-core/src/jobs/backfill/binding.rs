@@ -92,11 +92,23 @@ impl Binding {
         self.target.fields.first().map_or("", |field| &field.name)
     }
 
+    /// The fields that the expression reads, without the column itself.
+    pub fn input_ids(&self) -> Vec<i32> {
+        let target = self.target.field_ids();
+        let mut ids = self.inputs.field_ids();
+        ids.retain(|id| !target.contains(id));
+        ids
+    }
+
     /// Whether two bindings compute the same values for the same column.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.expression == other.expression
-            && self.target.fields == other.target.fields
-            && self.inputs.fields == other.inputs.fields
+        let columns = |binding: &Self| -> Vec<(i32, DataType, bool)> {
+            let fields = binding.target.fields.iter().chain(&binding.inputs.fields);
+            fields
+                .map(|field| (field.id, field.data_type(), field.nullable))
+                .collect()
+        };
+        self.expression == other.expression && columns(self) == columns(other)
     }
 }
 
@@ -152,6 +164,11 @@ fn declared(field: &Field) -> Result<String> {
             field.name
         ),
     ))
+}
+
+/// Whether a SQL expression computes the column.
+pub fn is_computed_with_sql(field: &Field) -> bool {
+    is_set(field, COMPUTED) && field.metadata.get(KIND).is_some_and(|kind| kind == SQL)
 }
 
 fn is_set(field: &Field, key: &str) -> bool {

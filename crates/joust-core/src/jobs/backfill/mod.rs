@@ -5,10 +5,14 @@
 //! visible, and a cancelled run leaves the table unchanged.
 
 mod binding;
+mod changed;
 mod evaluate;
 mod run;
 mod stage;
 
+pub(super) use binding::is_computed_with_sql;
+pub use changed::Since;
+pub(super) use changed::has_changed;
 pub use evaluate::RowFailure;
 
 /// What to fill.
@@ -24,6 +28,9 @@ pub struct Backfill {
     pub concurrency: Option<usize>,
     /// Only the first fragments of the table, up to this number.
     pub max_fragments: Option<usize>,
+    /// An earlier backfill of all rows: only fragments that have changed since are computed. If its versions do not exist
+    /// any more, all are.
+    pub changed_since: Option<Since>,
 }
 
 /// A validated backfill.

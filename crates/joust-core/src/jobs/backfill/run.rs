@@ -11,6 +11,7 @@ use lance::dataset::fragment::FileFragment;
 use lance::dataset::transaction::{Operation, TransactionBuilder};
 
 use super::binding::{Binding, check_computed, find};
+use super::changed::Before;
 use super::evaluate::Tally;
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
@@ -62,9 +63,14 @@ impl Table {
                 staging.retain(|_, _| false);
             }
             binding = Arc::new(now);
+            let before = match backfill.changed_since {
+                Some(since) => Before::of(self, since, &binding).await?,
+                None => None,
+            };
             let wanted = Wanted {
                 newest: &newest,
                 source: source.as_deref(),
+                before: before.as_ref(),
                 binding: &binding,
                 backfill,
             };
@@ -75,7 +81,7 @@ impl Table {
             let commit = commit_staged(&newest, &staging);
             match self.commit(Policy::Rewrite, commit).await {
                 Ok(committed) => {
-                    return Ok(self.finished(source.as_deref(), &newest, committed, staging));
+                    return Ok(self.finished(&wanted, committed, staging));
                 }
                 Err(error) => {
                     if is_conflict(&error) {
@@ -104,11 +110,11 @@ impl Table {
 
     fn finished(
         &self,
-        source: Option<&Dataset>,
-        newest: &Dataset,
+        wanted: &Wanted<'_>,
         committed: Option<Dataset>,
         mut staging: Staging,
     ) -> Backfilled {
+        let newest: &Dataset = wanted.newest;
         let mut tally = Tally::default();
         let ids: Vec<u64> = staging.files.keys().copied().collect();
         for staged in staging.files.values() {
@@ -124,6 +130,7 @@ impl Table {
             .get_fragments()
             .iter()
             .filter(|fragment| !ids.contains(&(fragment.id() as u64)))
+            .filter(|fragment| !wanted.has_values(fragment))
             .map(live_rows)
             .sum();
         // The commit omits files that do not change any value.
@@ -132,7 +139,7 @@ impl Table {
             rows_assigned: tally.assigned,
             rows_failed: tally.failed,
             rows_remaining: remaining,
-            source_version: source.unwrap_or(newest).version_id(),
+            source_version: wanted.source.unwrap_or(newest).version_id(),
             published_version: committed.map(|dataset| self.committed(dataset)),
             failed_fragments,
             failures: tally.failures,
@@ -145,6 +152,8 @@ struct Wanted<'a> {
     newest: &'a Arc<Dataset>,
     /// A version to read from, if it is not the newest.
     source: Option<&'a Dataset>,
+    /// The earlier backfill, if only changed fragments are computed.
+    before: Option<&'a Before>,
     binding: &'a Arc<Binding>,
     backfill: &'a Backfill,
 }
@@ -152,9 +161,7 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     /// The fragments to fill. Of an older version, those that are unchanged since.
     fn fragments(&self) -> Vec<FileFragment> {
-        let target = self.binding.target.field_ids();
-        let mut ids = self.binding.inputs.field_ids();
-        ids.retain(|id| !target.contains(id));
+        let ids = self.binding.input_ids();
         let most = self.backfill.max_fragments.unwrap_or(usize::MAX);
         let fragments = self.newest.get_fragments().into_iter().take(most);
         fragments
@@ -166,7 +173,14 @@ impl Wanted<'_> {
                     })
                 })
             })
+            .filter(|fragment| !self.has_values(fragment))
             .collect()
+    }
+
+    /// Whether a fragment has the values of the earlier backfill.
+    fn has_values(&self, fragment: &FileFragment) -> bool {
+        self.before
+            .is_some_and(|before| before.has(fragment.metadata()))
     }
 }
 

@@ -54,6 +54,7 @@ fn definition(view: &NewView) -> ViewDefinition {
     ViewDefinition {
         sql: view.sql.clone(),
         tables: view.sources.iter().map(named).collect(),
+        auto_refresh: view.auto_refresh,
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use lance::Dataset;
 
 use crate::Result;
-pub use crate::schema::{NamedTable, ViewDefinition};
+pub use crate::schema::{AutoRefresh, NamedTable, ViewDefinition};
 use crate::storage::StorageOptions;
 use crate::table::{ReadOptions, Tables};
 
@@ -28,6 +28,8 @@ pub struct NewView {
     pub sources: Vec<Source>,
     /// An Arrow IPC message or stream with the schema of the view; the schema of the query when absent.
     pub schema: Option<Vec<u8>>,
+    /// `None`: only requests refresh it.
+    pub auto_refresh: Option<AutoRefresh>,
 }
 
 /// A table that a view's query names.
