@@ -6,12 +6,13 @@ import { fingerprint, isStamped, stamp } from "../../build/fingerprint.mjs";
 import { root } from "../../build/paths.mjs";
 import { noTests, pytestCounts, withExitCode } from "../counts.mjs";
 
-const FOLDER = "test/clients/python";
+/** The folder of the tests of the Python clients. */
+export const FOLDER = "test/clients/python";
 const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
 /** Tests pylance, the LanceDB SDK and the generated namespace client with pytest. */
 export function pythonClients() {
-  const python = pythonWith(`${FOLDER}/requirements.txt`, VENV);
+  const python = clientsPython();
   if (python === undefined) {
     console.log("skipped: the Python clients; no python3 with the venv module is installed");
     return { ...noTests, skipped: 1 };
@@ -24,6 +25,11 @@ export function pythonClients() {
   });
   process.stdout.write(pytest.stdout);
   return withExitCode(pytestCounts(pytest.stdout.toString()), pytest.status);
+}
+
+/** The interpreter with the packages of these tests; undefined as for {@link pythonWith}. */
+export function clientsPython() {
+  return pythonWith(`${FOLDER}/requirements.txt`, VENV);
 }
 
 /**
