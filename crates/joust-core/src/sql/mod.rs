@@ -1,14 +1,15 @@
 //! SQL over named tables: statements of clients, and the parts that views share with them.
 //!
-//! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
-//! [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose
-//! values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for each of its [`tables`], or over
-//! the catalog ([`information`]); [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one
-//! request, and [`output`] encodes the [`rows`]. [`search`] has the searches of a
+//! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size and
+//! [`ignored`] its clauses. [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`;
+//! [`unbound`] is a query whose values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for
+//! each of its [`tables`], or over the catalog ([`information`]); [`thread`] runs it outside of the engine's threads.
+//! [`run`] does all of it for one request, and [`output`] encodes the [`rows`]. [`search`] has the searches of a
 //! statement. [`change`] describes statements that change something; the server does them.
 
 mod bound;
 mod change;
+mod ignored;
 mod information;
 mod limits;
 mod names;
