@@ -4,8 +4,8 @@
 //! [`ignored`] its clauses. [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`;
 //! [`unbound`] is a query whose values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for
 //! each of its [`tables`], or over the catalog ([`information`]); [`thread`] runs it outside of the engine's threads.
-//! [`run`] does all of it for one request, and [`output`] encodes the [`rows`]. [`search`] has the searches of a
-//! statement. [`change`] describes statements that change something; the server does them.
+//! [`run`] does all of it for one request. The [`rows`] have [`plain`] types, and [`output`] encodes them. [`search`] has
+//! the searches of a statement. [`change`] describes statements that change something; the server does them.
 
 mod bound;
 mod change;
@@ -16,6 +16,7 @@ mod names;
 mod output;
 mod parameters;
 mod placeholders;
+mod plain;
 mod refused;
 mod request;
 mod result;
@@ -33,6 +34,7 @@ pub use bound::request_body;
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;
+pub(crate) use plain::plain_type;
 pub use request::{ReadStatement, read_statement};
 pub use result::{Column, Values, answer as result, rows as result_rows};
 pub use rows::{Description, Rows};

@@ -14,6 +14,7 @@ use lance::io::RecordBatchStream;
 
 use super::information::Information;
 use super::output::Output;
+use super::plain::{plain, plain_schema};
 use super::request::Request;
 use super::rows::{Description, Rows, Started};
 use super::session;
@@ -115,7 +116,7 @@ async fn description(
             .parameter_types(&context, &tables.providers)
             .await?;
         let plan = tables.plan(statement, request.limit).await?;
-        let schema = returned_schema(plan.schema());
+        let schema = plain_schema(&returned_schema(plan.schema()));
         Ok(Description { schema, parameters })
     })
     .await
@@ -143,9 +144,12 @@ async fn start(
     }
     let most = [request.limit, most_rows].into_iter().flatten().min();
     let execution = execute(tables, statement, most, resources).await?;
-    let schema = execution.rows.schema();
+    let schema = plain_schema(&execution.rows.schema());
+    let columns = schema.clone();
     execution
-        .start(schema, |batch| batch.map_err(Error::of_input))
+        .start(schema, move |batch| {
+            plain(&batch.map_err(Error::of_input)?, &columns)
+        })
         .await
 }
 
