@@ -6,13 +6,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
+use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan};
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance::io::RecordBatchStream;
 
 use super::information::Information;
+use super::merge_join::Planned;
 use super::output::Output;
 use super::plain::{plain, plain_schema};
 use super::request::Request;
@@ -21,7 +22,7 @@ use super::session;
 use super::source::{ScanSize, SourceTable};
 use super::statement::Statement;
 use super::tables::{Tables, explanation_schema};
-use super::thread::{Gone, interruptible, on_own_thread};
+use super::thread::{Gone, on_own_thread};
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::ipc::Format;
@@ -237,8 +238,9 @@ async fn execute(
     Resources { memory, disk, .. }: &Resources,
 ) -> Result<Execution> {
     let reads = tables.bytes;
-    let plan = planned(tables.plan(statement, most)).await?;
-    let holding = match holds_rows(&plan)? {
+    let query =
+        planned(async move { Planned::new(tables.frame(statement, most).await?).await }).await?;
+    let holding = match holds_rows(query.plan())? {
         true => memory.budget().sorting(),
         false => SMALL,
     };
@@ -246,9 +248,7 @@ async fn execute(
         .take(Use::Query, FIXED + ANSWER + reads + holding)
         .await?;
     let gone = Gone::default();
-    let context = session::new(1, holding.min(taken.bytes()), *disk)?;
-    let rows =
-        execute_stream(interruptible(plan, &gone)?, context.task_ctx()).map_err(Error::of_input)?;
+    let rows = query.rows(holding.min(taken.bytes()), *disk, &gone)?;
     Ok(Execution {
         // Values with an internal storage form, such as JSON, are returned in their input form.
         rows: DatasetRecordBatchStream::new(guarded(rows)),
