@@ -231,7 +231,7 @@ fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Erro
 }
 
 /// Whether a plan failed because it reached its memory limit.
-fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
+pub fn is_exhausted(error: &(dyn std::error::Error + 'static)) -> bool {
     use datafusion::error::DataFusionError;
     let here = error.downcast_ref::<DataFusionError>();
     matches!(here, Some(DataFusionError::ResourcesExhausted(_)))

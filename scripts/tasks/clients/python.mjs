@@ -6,7 +6,8 @@ import { fingerprint, isStamped, stamp } from "../../build/fingerprint.mjs";
 import { root } from "../../build/paths.mjs";
 import { noTests, pytestCounts, withExitCode } from "../counts.mjs";
 
-const FOLDER = "test/clients/python";
+/** The folder of the tests of the Python clients. */
+export const FOLDER = "test/clients/python";
 const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
 /** Older LanceDB SDKs that users still have. Only the tests of the SDK run with them. */
@@ -14,7 +15,7 @@ const OLDER = ["0.38", "0.39"];
 
 /** Tests pylance, the LanceDB SDK and the generated namespace client with pytest. */
 export async function pythonClients() {
-  const python = pythonWith(`${FOLDER}/requirements.txt`, VENV);
+  const python = clientsPython();
   if (python === undefined) {
     console.log("skipped: the Python clients; no python3 with the venv module is installed");
     return { Python: { ...noTests, skipped: 1 } };
@@ -51,6 +52,11 @@ function pytest(name, python, files) {
       resolve([name, withExitCode(pytestCounts(output), code)]);
     });
   });
+}
+
+/** The interpreter with the packages of these tests; undefined as for {@link pythonWith}. */
+export function clientsPython() {
+  return pythonWith(`${FOLDER}/requirements.txt`, VENV);
 }
 
 /**

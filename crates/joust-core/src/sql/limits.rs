@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, ObjectName, Query, Statement, TableFactor, Visit, Visitor,
 };
 
+use super::ignored::{counts_duplicates, ignored_clause, ignored_option};
 use crate::error::{Error, Result};
 use crate::names::short;
 use crate::schema::expression::{MAX_GROWTH, Place, Walk};
@@ -118,51 +119,6 @@ impl Limits {
     }
 }
 
-/// A clause of a query that DataFusion silently ignores.
-fn ignored_clause(query: &Query) -> Option<&'static str> {
-    [
-        (!query.locks.is_empty(), "FOR UPDATE or FOR SHARE"),
-        (
-            query.for_clause.is_some(),
-            "FOR XML, FOR JSON or FOR BROWSE",
-        ),
-        (query.settings.is_some(), "SETTINGS"),
-        (query.format_clause.is_some(), "FORMAT"),
-    ]
-    .into_iter()
-    .find_map(|(is_there, name)| is_there.then_some(name))
-}
-
-/// The same for a table in a FROM.
-fn ignored_option(factor: &TableFactor) -> Option<&'static str> {
-    let TableFactor::Table {
-        with_hints,
-        version,
-        with_ordinality,
-        partitions,
-        json_path,
-        sample,
-        index_hints,
-        ..
-    } = factor
-    else {
-        return None;
-    };
-    [
-        (sample.is_some(), "TABLESAMPLE"),
-        (version.is_some(), "this way to name a version"),
-        (!partitions.is_empty(), "PARTITION behind a table"),
-        (*with_ordinality, "WITH ORDINALITY"),
-        (json_path.is_some(), "a path behind a table"),
-        (
-            !with_hints.is_empty() || !index_hints.is_empty(),
-            "a hint for the planner",
-        ),
-    ]
-    .into_iter()
-    .find_map(|(is_there, name)| is_there.then_some(name))
-}
-
 impl Visitor for Limits {
     type Break = Box<Error>;
 
@@ -172,6 +128,12 @@ impl Visitor for Limits {
         }
         if let Some(clause) = ignored_clause(query) {
             return refuse(format!("{clause} is not available; leave it out"));
+        }
+        if counts_duplicates(&query.body) {
+            return refuse(
+                "INTERSECT ALL and EXCEPT ALL are not available; leave ALL out, or number equal rows with \
+                 row_number() in both queries first",
+            );
         }
         self.queries += 1;
         if self.queries > MAX_QUERIES {

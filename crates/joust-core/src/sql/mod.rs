@@ -1,20 +1,24 @@
 //! SQL over named tables: statements of clients, and the parts that views share with them.
 //!
-//! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size,
-//! [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose
-//! values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for each of its [`tables`], or over
-//! the catalog ([`information`]); [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one
-//! request, and [`output`] encodes the [`rows`]. [`search`] has the searches of a
-//! statement. [`change`] describes statements that change something; the server does them.
+//! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size and
+//! [`ignored`] its clauses. [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`;
+//! [`unbound`] is a query whose values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for
+//! each of its [`tables`], or over the catalog ([`information`]); [`merge_join`] runs it again if its joins do not fit.
+//! [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one request. The [`rows`] have
+//! [`plain`] types, and [`output`] encodes them. [`search`] has the searches of a statement. [`change`] describes
+//! statements that change something; the server does them.
 
 mod bound;
 mod change;
+mod ignored;
 mod information;
 mod limits;
+mod merge_join;
 mod names;
 mod output;
 mod parameters;
 mod placeholders;
+mod plain;
 mod refused;
 mod request;
 mod result;
@@ -32,6 +36,7 @@ pub use bound::request_body;
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;
+pub(crate) use plain::plain_type;
 pub use request::{ReadStatement, read_statement};
 pub use result::{Column, Values, answer as result, rows as result_rows};
 pub use rows::{Description, Rows};

@@ -6,21 +6,23 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
+use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan};
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance::io::RecordBatchStream;
 
 use super::information::Information;
+use super::merge_join::Planned;
 use super::output::Output;
+use super::plain::{plain, plain_schema};
 use super::request::Request;
 use super::rows::{Description, Rows, Started};
 use super::session;
 use super::source::{ScanSize, SourceTable};
 use super::statement::Statement;
 use super::tables::{Tables, explanation_schema};
-use super::thread::{Gone, interruptible, on_own_thread};
+use super::thread::{Gone, on_own_thread};
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::ipc::Format;
@@ -115,7 +117,7 @@ async fn description(
             .parameter_types(&context, &tables.providers)
             .await?;
         let plan = tables.plan(statement, request.limit).await?;
-        let schema = returned_schema(plan.schema());
+        let schema = plain_schema(&returned_schema(plan.schema()));
         Ok(Description { schema, parameters })
     })
     .await
@@ -143,9 +145,12 @@ async fn start(
     }
     let most = [request.limit, most_rows].into_iter().flatten().min();
     let execution = execute(tables, statement, most, resources).await?;
-    let schema = execution.rows.schema();
+    let schema = plain_schema(&execution.rows.schema());
+    let columns = schema.clone();
     execution
-        .start(schema, |batch| batch.map_err(Error::of_input))
+        .start(schema, move |batch| {
+            plain(&batch.map_err(Error::of_input)?, &columns)
+        })
         .await
 }
 
@@ -233,8 +238,9 @@ async fn execute(
     Resources { memory, disk, .. }: &Resources,
 ) -> Result<Execution> {
     let reads = tables.bytes;
-    let plan = planned(tables.plan(statement, most)).await?;
-    let holding = match holds_rows(&plan)? {
+    let query =
+        planned(async move { Planned::new(tables.frame(statement, most).await?).await }).await?;
+    let holding = match holds_rows(query.plan())? {
         true => memory.budget().sorting(),
         false => SMALL,
     };
@@ -242,9 +248,7 @@ async fn execute(
         .take(Use::Query, FIXED + ANSWER + reads + holding)
         .await?;
     let gone = Gone::default();
-    let context = session::new(1, holding.min(taken.bytes()), *disk)?;
-    let rows =
-        execute_stream(interruptible(plan, &gone)?, context.task_ctx()).map_err(Error::of_input)?;
+    let rows = query.rows(holding.min(taken.bytes()), *disk, &gone)?;
     Ok(Execution {
         // Values with an internal storage form, such as JSON, are returned in their input form.
         rows: DatasetRecordBatchStream::new(guarded(rows)),

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use lance_datafusion::udf::register_functions;
 
+use super::merge_join::with_rule;
 use crate::error::Result;
 
 /// Catalog and schema of tables whose name has one part. No client table can be in them.
@@ -39,15 +42,32 @@ pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContex
     options.sql_parser.enable_ident_normalization = false;
     // A recursion may be infinite.
     options.execution.enable_recursive_ctes = false;
-    // A merge join sorts its sides, which can spill; a hash join holds one side in memory.
-    options.optimizer.prefer_hash_join = false;
     options.sql_parser.map_string_types_to_utf8view = false;
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_max_temp_directory_size(disk))
         .build_arc()?;
-    let context = SessionContext::new_with_config_rt(config, runtime);
+    let mut state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features();
+    if concurrency > 1 {
+        // DataFusion's own merge joins would lose the nulls of NOT IN.
+        state = state.with_physical_optimizer_rules(with_rule(PhysicalOptimizer::new().rules));
+    }
+    let context = SessionContext::new_with_state(state.build());
     register_functions(&context);
+    Ok(context)
+}
+
+/// The same on one thread, for a query with many sorts: each reserves memory to merge its spilled parts.
+pub fn for_merge_joins(memory: usize, disk: u64) -> Result<SessionContext> {
+    let context = new(1, memory, disk)?;
+    let state = context.state_ref();
+    let mut state = state.write();
+    let options = state.config_mut().options_mut();
+    options.execution.sort_spill_reservation_bytes = memory / 64;
+    drop(state);
     Ok(context)
 }
 

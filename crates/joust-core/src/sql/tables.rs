@@ -118,7 +118,8 @@ impl Tables {
         try_join_all(plans).await
     }
 
-    async fn frame(self, statement: Statement, most: Option<u64>) -> Result<DataFrame> {
+    /// The query, not yet planned by the optimizer.
+    pub async fn frame(self, statement: Statement, most: Option<u64>) -> Result<DataFrame> {
         let context = session::for_planning()?;
         let frame = statement.plan(&context, self.providers).await?;
         match most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)) {

@@ -1,7 +1,6 @@
 //! The stored schema of a view.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
@@ -15,6 +14,7 @@ use futures::StreamExt;
 use crate::error::{Code, Error, Result};
 use crate::ipc::schema_of;
 use crate::names::{check_column, short};
+use crate::sql::plain_type;
 
 /// Metadata of a source's field that is part of its type; other metadata describes the source.
 const TYPE_METADATA: &str = "ARROW:extension:";
@@ -48,7 +48,7 @@ pub fn stored(result: &Schema, declared: Option<&[u8]>) -> Result<Schema> {
 }
 
 fn stored_field(field: &Field) -> Result<Field> {
-    let data_type = stored_type(field.data_type());
+    let data_type = plain_type(field.data_type());
     if data_type == DataType::Null {
         return Err(Error::invalid(format!(
             "column `{}` of the query has no type: give it one with CAST",
@@ -62,22 +62,6 @@ fn stored_field(field: &Field) -> Result<Field> {
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     Ok(Field::new(field.name(), data_type, true).with_metadata(metadata))
-}
-
-/// String views only exist in memory.
-fn stored_type(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Utf8View => DataType::Utf8,
-        DataType::BinaryView => DataType::Binary,
-        DataType::List(item) => DataType::List(stored_item(item)),
-        DataType::LargeList(item) => DataType::LargeList(stored_item(item)),
-        other => other.clone(),
-    }
-}
-
-fn stored_item(item: &Arc<Field>) -> Arc<Field> {
-    let data_type = stored_type(item.data_type());
-    Arc::new(item.as_ref().clone().with_data_type(data_type))
 }
 
 fn declared_fields(own: &[Field], declared: &Schema) -> Result<Vec<Field>> {
@@ -102,7 +86,7 @@ fn declared_fields(own: &[Field], declared: &Schema) -> Result<Vec<Field>> {
                     own.data_type()
                 )));
             }
-            let data_type = stored_type(declared.data_type());
+            let data_type = plain_type(declared.data_type());
             Ok(own.clone().with_data_type(data_type))
         })
         .collect()

@@ -11,6 +11,7 @@ use lance_arrow::{ARROW_EXT_META_KEY, ARROW_EXT_NAME_KEY, BLOB_META_KEY};
 
 use crate::error::{Code, Error, Result};
 use crate::names::short;
+use crate::sql::plain::plain_type;
 
 /// How the rows of a query become rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,6 +124,7 @@ fn of_query(field: &Field) -> Field {
         .map(|(key, value)| (key.clone(), value.clone()));
     field
         .clone()
+        .with_data_type(plain_type(field.data_type()))
         .with_nullable(true)
         .with_metadata(metadata.collect())
 }

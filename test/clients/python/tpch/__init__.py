@@ -1,0 +1,1 @@
+"""TPC-H on joust, compared with DuckDB: `python -m tpch SCALE`."""
