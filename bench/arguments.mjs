@@ -2,8 +2,15 @@ import { parseArgs } from "node:util";
 
 /** @typedef {ReturnType<typeof parseArguments>} Options */
 
-const QUICK = { rows: 3_000, dimensions: 64, clients: [8], seconds: 1, rounds: 1 };
-const FULL = { rows: undefined, dimensions: 128, clients: [1, 8], seconds: 3, rounds: 3 };
+const QUICK = { rows: 3_000, sqlRows: 50_000, dimensions: 64, clients: [8], seconds: 1, rounds: 1 };
+const FULL = {
+  rows: undefined,
+  sqlRows: 1_000_000,
+  dimensions: 128,
+  clients: [1, 8],
+  seconds: 3,
+  rounds: 3,
+};
 const SCALE_ROWS = [100_000, 1_000_000];
 
 export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
@@ -14,6 +21,7 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --data=FILE             rows: an Arrow IPC stream (.arrows) or a file of ann-benchmarks (.hdf5)
   --rows=N                rows of the table; default: 100000, or all rows of the file;
                           with --quick 3000
+  --sql-rows=N            rows of the table of the SQL scenarios; default: 1000000; with --quick 50000
   --dimensions=N          dimensions of generated vectors; default: 128
   --seed=N                seed of generated data; default: 1
   --clients=N,M           concurrent clients; default: 1,8
@@ -43,6 +51,7 @@ export function parseArguments(args) {
       contenders: { type: "string" },
       data: { type: "string" },
       rows: { type: "string" },
+      "sql-rows": { type: "string" },
       dimensions: { type: "string" },
       seed: { type: "string" },
       clients: { type: "string" },
@@ -75,6 +84,7 @@ export function parseArguments(args) {
     contenders: values.contenders?.split(","),
     data: values.data,
     rows: number("rows") ?? defaults.rows,
+    sqlRows: number("sql-rows") ?? defaults.sqlRows,
     dimensions: number("dimensions") ?? (scale ? 64 : defaults.dimensions),
     seed: number("seed", 0) ?? 1,
     clients: list("clients") ?? defaults.clients,

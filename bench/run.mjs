@@ -1,11 +1,13 @@
-/** @import { BuildStep, Contender, Dataset, Gap, Workspace, Report, Scenario, TableName } from "./types.js" @import { Options } from "./arguments.mjs" */
+/** @import { BuildStep, Contender, Dataset, Gap, Workspace, Report, Scenario } from "./types.js" @import { Options } from "./arguments.mjs" */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { choose } from "./arguments.mjs";
 import { contenders as all } from "./contenders/all.mjs";
 import { makeDataset } from "./data/dataset.mjs";
+import { makeRelational } from "./data/relational.mjs";
 import { openSource } from "./data/source.mjs";
+import { runs, tablesOf } from "./data/tables.mjs";
 import { loader } from "./load/generator.mjs";
 import { ContenderProcess } from "./measure/contender-process.mjs";
 import { describeMachine } from "./measure/machine.mjs";
@@ -34,8 +36,16 @@ export async function runBench(options, log) {
   const processes = [];
   try {
     const dataset = await makeDataset(await openSource(options), scratch);
+    if (scenarios.some(({ group }) => group === "sql")) {
+      dataset.relational = await makeRelational(
+        { rows: options.sqlRows, seed: options.seed },
+        scratch,
+      );
+    }
     log(`${dataset.title}: ${dataset.rows} rows of ${dataset.dimensions} dimensions`);
-    const named = choose("contender", all, options.contenders);
+    const named = choose("contender", all, options.contenders).filter((contender) =>
+      scenarios.some((scenario) => runs(contender, scenario)),
+    );
     const chosen = named.filter(({ quick }) => quick || !options.quick || options.contenders);
     const notNamed = named
       .filter((contender) => !chosen.includes(contender))
@@ -72,6 +82,7 @@ export async function runBench(options, log) {
         dimensions: dataset.dimensions,
         distance: dataset.distance,
         bytes: dataset.bytes,
+        ...(dataset.relational && { sqlRows: dataset.relational.rows }),
       },
       contenders: processes.map(({ contender: { key, title } }) => ({ key, title })),
       results: measured.results,
@@ -127,9 +138,6 @@ async function prepare(contenders, scenarios, dataset, scratch, cores, log) {
   const gaps = [];
   /** @type {BuildStep[]} */
   const built = [];
-  const tables = /** @type {TableName[]} */ (["bench", "bench_graph", "bench_ivf"]).filter((name) =>
-    scenarios.some(({ table }) => table === name),
-  );
   const folders = new Map();
   for (const contender of contenders) {
     const folder = join(scratch, contender.key);
@@ -138,7 +146,7 @@ async function prepare(contenders, scenarios, dataset, scratch, cores, log) {
       folder,
       dataset,
       others: folders,
-      tables,
+      tables: tablesOf(scenarios, contender),
       cores,
       recordStep: (step, seconds) => built.push({ contender: contender.title, step, seconds }),
     };
@@ -174,16 +182,17 @@ async function measure(processes, scenarios, dataset, options, log) {
       log(`${scenario.title}, ${clients} ${clients === 1 ? "client" : "clients"}`);
       const rounds = new Rounds(scenario, clients);
       const failed = new Set();
+      const running = processes.filter(({ contender }) => runs(contender, scenario));
       for (let round = 0; round < options.rounds; round++) {
-        for (const running of rotated(processes, round)) {
-          if (failed.has(running)) continue;
+        for (const measured of rotated(running, round)) {
+          if (failed.has(measured)) continue;
           const reason =
-            running.checkSupported(scenario) ??
+            measured.checkSupported(scenario) ??
             (performance.now() > options.deadline ? "the time limit was reached" : undefined) ??
-            (await running.measure(scenario, dataset, { ...options, clients, rounds }));
+            (await measured.measure(scenario, dataset, { ...options, clients, rounds }));
           if (reason === undefined) continue;
-          failed.add(running);
-          gaps.push({ contender: running.contender.title, scenario: scenario.key, reason });
+          failed.add(measured);
+          gaps.push({ contender: measured.contender.title, scenario: scenario.key, reason });
         }
       }
       results.push(...rounds.results());

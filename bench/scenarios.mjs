@@ -8,6 +8,7 @@ import {
   judgePoints,
   judgeRows,
 } from "./judge/answers.mjs";
+import { sqlScenarios } from "./sql-scenarios.mjs";
 
 const K = 10;
 const COLUMNS = ["id", "text"];
@@ -118,6 +119,7 @@ export const scenarios = [
     ...PREWARMED,
     measure: "second",
   }),
+  ...sqlScenarios,
 ];
 
 /** @param {Partial<Scenario> & Pick<Scenario, "key" | "title" | "operations" | "judge">} scenario @returns {Scenario} */

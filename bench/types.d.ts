@@ -32,6 +32,8 @@ export type Operation =
   | { kind: "points"; ids: readonly number[]; columns: readonly string[] }
   | { kind: "count"; filter?: Predicate }
   | { kind: "describe" }
+  /** `expected`: the values of each row; empty if only the number of rows is judged. */
+  | { kind: "sql"; text: string; expected: readonly (readonly (string | number)[])[] }
   /** `rows` is a complete Arrow IPC stream, the content of the file `source`. */
   | { kind: "insert"; rows: Uint8Array; source: string };
 
@@ -39,6 +41,10 @@ export interface Answer {
   rows: number;
   /** The ids of the rows in their order; empty if the answer does not contain them. */
   ids: readonly number[];
+  /** The sum of the ids of a large result. */
+  sum?: number;
+  /** The values of each row of a statement. */
+  values?: readonly (readonly (string | number)[])[];
 }
 
 /** Rows in the layout that all sources produce. */
@@ -85,10 +91,25 @@ export interface Dataset {
     readonly all: readonly (readonly number[])[];
     readonly labelled: readonly (readonly number[])[];
   };
+  /** The tables of the SQL scenarios, if the run has one. */
+  relational?: Relational;
 }
 
-/** The tables of every contender. They have the same rows and different vector indexes. */
-export type TableName = "bench" | "bench_graph" | "bench_ivf";
+/** The tables of the SQL scenarios. */
+export type RelationalTable = "bench_rows" | "bench_groups";
+
+export interface Relational {
+  rows: number;
+  /** Files with Arrow IPC streams. */
+  files: Readonly<Record<RelationalTable, string>>;
+  textOf(id: number): string;
+  /** The number of rows and the sum of `number` for each label, and for each region of the groups. */
+  byLabel: readonly (readonly [string, number, number])[];
+  byRegion: readonly (readonly [string, number, number])[];
+}
+
+/** The first three have the same rows and different vector indexes. */
+export type TableName = "bench" | "bench_graph" | "bench_ivf" | RelationalTable;
 
 export interface Judgement {
   /** Mean number of rows of an answer. */
@@ -100,12 +121,14 @@ export interface Judgement {
 export interface Scenario {
   key: string;
   title: string;
-  group: "vector" | "text" | "rows" | "writes" | "whole";
+  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql";
   /** `load`: requests under load. Others: one timed operation a round. */
-  measure: "load" | "ingest" | "download" | "cold" | "first" | "second";
+  measure: "load" | "ingest" | "download" | "result" | "cold" | "first" | "second";
   /** The process loads the table before the first request. */
   prewarmed?: boolean;
   table: TableName;
+  /** Another table that its statements read. */
+  joined?: TableName;
   /** Numbers of concurrent clients; default: the option of the run. */
   clients?: readonly number[];
   quick: boolean;
@@ -158,6 +181,12 @@ export interface RunningContender {
   drop?(table: string): Promise<void>;
   /** Reads every row and column of a table and discards them. */
   download(table: string): Promise<{ bytes?: number }>;
+  /** Reads a large result and discards it. If `checked`, it has the number of rows and the sum of their ids. */
+  result?(
+    table: string,
+    operation: Operation,
+    options: { checked: boolean },
+  ): Promise<{ bytes: number; rows?: number; sum?: number }>;
   stop(): Promise<void>;
 }
 
@@ -171,6 +200,8 @@ export interface Contender {
   title: string;
   /** `--quick` includes it by default. */
   quick?: boolean;
+  /** The scenarios that it runs: those without SQL by default. */
+  scenarios?: "search" | "sql" | "all";
   /** It can load tables before the first request. */
   prewarms?: boolean;
   /** The key of the contender whose tables it copies. */
@@ -229,7 +260,15 @@ export interface Report {
   machine: Record<string, string | number>;
   options: Record<string, unknown>;
   loader: string;
-  dataset: { title: string; rows: number; dimensions: number; distance: string; bytes: number };
+  dataset: {
+    title: string;
+    rows: number;
+    dimensions: number;
+    distance: string;
+    bytes: number;
+    /** Rows of the table of the SQL scenarios, if the run has one. */
+    sqlRows?: number;
+  };
   contenders: readonly { key: string; title: string }[];
   results: readonly Result[];
   gaps: readonly Gap[];

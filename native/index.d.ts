@@ -74,7 +74,7 @@ export declare class Engine {
    */
   sqlWrittenRows(body: Uint8Array, options: SqlOptions, target?: SqlTarget | undefined | null): Promise<QueryAnswer>
   /** The result of a statement that the server ran: columns of the same length. Without columns it has no rows. */
-  sqlResult(columns: Array<SqlColumn>, format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'): Promise<QueryAnswer>
+  sqlResult(columns: Array<SqlColumn>, format: 'file' | 'stream' | 'json' | 'json-lines' | 'csv' | 'parquet'): Promise<QueryAnswer>
   /** Runs a query. `body`: as for `sqlStatement`. The result has no version. */
   sql(body: Uint8Array, options: SqlOptions): Promise<QueryAnswer>
   /** Runs a statement, for the Flight SQL server. `body` and `options`: as for `sql`, without its format. */
@@ -1024,7 +1024,7 @@ export interface SqlOptions {
   schemata?: Array<string>
   tables?: Array<SqlListed>
   /** Only for `sql`. */
-  format?: 'file' | 'stream' | 'json' | 'json-lines' | 'csv'
+  format?: 'file' | 'stream' | 'json' | 'json-lines' | 'csv' | 'parquet'
   /** Only use a state that was checked after this time (ms since the epoch). */
   minTimestampMillis?: number
   /** Do not answer from an older version of a table, if this one exists. */

@@ -2,19 +2,25 @@
 import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
 import { joust, joustNode, joustThreads } from "./joust.mjs";
+import { joustFlight } from "./joust-flight.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
 import { restAdapterDefault, restAdapterSession } from "./rest-adapter.mjs";
+import { datafusion, duckdbLance, duckdbParquet } from "./sql-in-process.mjs";
 
 /** Each contender stands after the one whose tables it copies. @type {readonly Contender[]} */
 export const contenders = [
   joust,
   joustThreads,
   joustNode,
+  joustFlight,
   lance,
   restAdapterDefault,
   restAdapterSession,
   fastify,
   chroma,
   pgvector,
+  datafusion,
+  duckdbLance,
+  duckdbParquet,
 ];

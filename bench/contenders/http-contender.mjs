@@ -5,6 +5,7 @@ import { stat } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
+import { RecordBatchReader } from "apache-arrow";
 import { generateLoad } from "../load/generator.mjs";
 
 /** Bytes of one read from a file: large enough that the sender is not the bottleneck. */
@@ -50,12 +51,32 @@ export function httpContender({ pid, stop }, dialect) {
       return generateLoad({ url, requests, clients, seconds });
     },
     async download(table) {
-      const { body } = await send(url, dialect.download(table));
-      let bytes = 0;
-      if (body) for await (const chunk of body) bytes += chunk.length;
-      return { bytes };
+      return { bytes: await size(await send(url, dialect.download(table))) };
+    },
+    async result(table, operation, { checked }) {
+      const response = await send(url, request(table, operation));
+      return checked ? check(response) : { bytes: await size(response) };
     },
   };
+}
+
+/** Reads a body and discards it. @param {Response} response */
+async function size({ body }) {
+  let bytes = 0;
+  if (body) for await (const chunk of body) bytes += chunk.length;
+  return bytes;
+}
+
+/** Decodes a result: its rows and the sum of their ids. @param {Response} response */
+async function check({ body }) {
+  const result = { bytes: 0, rows: 0, sum: 0 };
+  const reader = await RecordBatchReader.from(/** @type {any} */ (body));
+  for await (const batch of reader) {
+    result.rows += batch.numRows;
+    const ids = /** @type {BigInt64Array} */ (batch.getChild("id").toArray());
+    for (const id of ids) result.sum += Number(id);
+  }
+  return result;
 }
 
 /**

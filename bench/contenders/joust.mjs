@@ -1,10 +1,11 @@
-/** @import { Contender, Workspace, StartOptions, TableName } from "../types.js" */
+/** @import { Contender, Dataset, RelationalTable, Workspace, StartOptions, TableName } from "../types.js" */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root as checkout } from "../../scripts/build/paths.mjs";
+import { fileOf, isRelational } from "../data/tables.mjs";
 import { copyTables } from "./copy-tables.mjs";
 import { httpContender, send } from "./http-contender.mjs";
 import { namespaceDialect } from "./namespace-dialect.mjs";
@@ -30,12 +31,12 @@ const VECTOR_INDEXES = {
 };
 
 /** @param {Workspace} workspace @param {readonly string[]} [more] options of the server */
-async function serve({ folder, cores, dataset: { distance } }, more = []) {
+export async function serve({ folder, cores, dataset: { distance } }, more = []) {
   const args = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
   const program = startProgram(process.execPath, [...args, ...more], { cores });
   const headers = { authorization: `Bearer ${KEY}` };
   const url = await listening(program);
-  return { program, dialect: namespaceDialect({ url, headers, distance }) };
+  return { program, key: KEY, dialect: namespaceDialect({ url, headers, distance }) };
 }
 
 /** @param {Workspace} workspace @param {StartOptions} options @param {readonly string[]} [more] */
@@ -51,6 +52,7 @@ export const joust = {
   key: "joust",
   title: "joust",
   quick: true,
+  scenarios: "all",
   async checkAvailable() {
     return existsSync(MAIN) ? undefined : "it is not built";
   },
@@ -59,7 +61,7 @@ export const joust = {
     try {
       for (const table of workspace.tables) {
         await timed(workspace, `ingest ${table}`, () =>
-          dialect.create(table, workspace.dataset.file),
+          dialect.create(table, fileOf(workspace.dataset, table)),
         );
         await buildIndexes(dialect, workspace, table);
       }
@@ -75,6 +77,7 @@ export const joust = {
 export const joustThreads = {
   key: "joust-threads",
   title: "joust, one HTTP thread per core",
+  scenarios: "all",
   copiesTablesOf: "joust",
   prewarms: true,
   async checkAvailable() {
@@ -95,6 +98,7 @@ export const joustNode = {
   title: "joust with Node's HTTP server",
   copiesTablesOf: "joust",
   quick: true,
+  scenarios: "all",
   prewarms: true,
   checkAvailable: () => joust.checkAvailable({ install: false }),
   prepare: (workspace) => copyTables(workspace, "joust"),
@@ -103,21 +107,26 @@ export const joustNode = {
 
 /** @param {ReturnType<typeof namespaceDialect>} dialect @param {Workspace} workspace @param {TableName} table */
 async function buildIndexes(dialect, workspace, table) {
-  const { distance, rows } = workspace.dataset;
-  const vector = { ...VECTOR_INDEXES[table](rows), distance_type: distance };
-  const indexes = {
-    vector,
-    text: { index_type: "FTS" },
-    id: { index_type: "BTREE" },
-    label: { index_type: "BITMAP" },
-    number: { index_type: "BTREE" },
-  };
+  const indexes = isRelational(table)
+    ? { id: { index_type: "BTREE" } }
+    : searchIndexes(table, workspace.dataset);
   for (const [column, spec] of Object.entries(indexes)) {
     await timed(workspace, `${spec.index_type} index of ${column}`, async () => {
       await send(dialect.url, dialect.json(table, "create_index", { column, ...spec }));
       await waitUntilReady(dialect, table, column);
     });
   }
+}
+
+/** @param {Exclude<TableName, RelationalTable>} table @param {Dataset} dataset */
+function searchIndexes(table, { distance, rows }) {
+  return {
+    vector: { ...VECTOR_INDEXES[table](rows), distance_type: distance },
+    text: { index_type: "FTS" },
+    id: { index_type: "BTREE" },
+    label: { index_type: "BITMAP" },
+    number: { index_type: "BTREE" },
+  };
 }
 
 async function waitUntilReady(dialect, table, column) {

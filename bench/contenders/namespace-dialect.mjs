@@ -27,6 +27,7 @@ export function namespaceDialect({ url, headers, distance }) {
     json,
     /** @param {string} table @param {Operation} operation */
     request(table, operation) {
+      if (operation.kind === "sql") return statement(headers, operation.text);
       if (operation.kind === "insert") return post(table, "insert", operation.rows, ARROW);
       if (operation.kind === "describe") return json(table, "describe", {});
       if (operation.kind === "count") {
@@ -45,7 +46,17 @@ export function namespaceDialect({ url, headers, distance }) {
   };
 }
 
-/** @param {Exclude<Operation, { kind: "insert" | "describe" | "count" }>} operation @param {Distance} distance */
+/** @param {Record<string, string>} headers @param {string} query @returns {HttpRequest} */
+function statement(headers, query) {
+  return {
+    method: "POST",
+    path: "/v1/sql",
+    headers: { ...headers, "content-type": "application/json", accept: ARROW },
+    body: JSON.stringify({ query }),
+  };
+}
+
+/** @param {Exclude<Operation, { kind: "insert" | "describe" | "count" | "sql" }>} operation @param {Distance} distance */
 function query(operation, distance) {
   const columns = { column_names: operation.columns };
   const none = { single_vector: [] };
@@ -90,6 +101,13 @@ async function read(operation, response) {
     return { rows: 1, ids: [] };
   }
   const rows = tableFromIPC(new Uint8Array(await response.arrayBuffer()));
+  if (operation.kind === "sql") return { rows: rows.numRows, ids: [], values: valuesOf(rows) };
   const ids = rows.getChild("id");
   return { rows: rows.numRows, ids: ids ? Array.from(ids, Number) : [] };
+}
+
+/** The values of each row; 64-bit integers as numbers. @param {import("apache-arrow").Table} table */
+function valuesOf(table) {
+  const plain = (value) => (typeof value === "bigint" ? Number(value) : value);
+  return table.toArray().map((row) => [...row].map(([, value]) => plain(value)));
 }

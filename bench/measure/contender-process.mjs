@@ -134,6 +134,7 @@ export class ContenderProcess {
   async #time(scenario, dataset, { rounds }) {
     const { measure, table, prewarmed } = scenario;
     const [operation, ...earlier] = scenario.operations(dataset);
+    const judgement = await this.#judgeResult(scenario, dataset, operation);
     const isNew = measure === "cold" || measure === "first" || measure === "second";
     if (isNew) await this.running.stop();
     if (isNew && measure !== "cold") {
@@ -146,7 +147,9 @@ export class ContenderProcess {
     const ingested = `ingest_${++tables}`;
     if (measure === "ingest") await this.running.create(ingested, dataset.file);
     else if (measure === "download") bytes = (await this.running.download(table)).bytes;
-    else {
+    else if (measure === "result") {
+      bytes = (await this.running.result?.(table, operation, { checked: false }))?.bytes;
+    } else {
       if (measure === "cold") this.running = await this.contender.start(this.#workspace);
       await this.running.answer(table, operation);
     }
@@ -161,6 +164,7 @@ export class ContenderProcess {
       p99: seconds * 1000,
       failures: 0,
       rows: measure === "ingest" || measure === "download" ? dataset.rows : 1,
+      ...judgement,
       seconds,
       bytes,
       cpuSeconds: difference(after, before),
@@ -168,6 +172,17 @@ export class ContenderProcess {
     });
     // Frees the page cache for the next contender: see "In used memory" in the README.
     if (measure === "ingest") await this.running.drop?.(ingested);
+  }
+
+  /** Reads and judges a large result once, before it is timed. */
+  async #judgeResult(scenario, dataset, operation) {
+    const { key, measure, table } = scenario;
+    if (measure !== "result" || this.#judged.has(key)) return this.#judged.get(key);
+    const { rows = 0, sum = 0 } =
+      (await this.running.result?.(table, operation, { checked: true })) ?? {};
+    const judgement = scenario.judge([{ rows, ids: [], sum }], [operation], dataset);
+    this.#judged.set(key, judgement);
+    return judgement;
   }
 
   #suspend() {

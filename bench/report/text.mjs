@@ -25,9 +25,10 @@ export function textReport(report) {
 
 /** The data set, the machine and the load generator. @param {Report} report */
 export function summary({ dataset, machine, loader, seconds }) {
-  const { title, rows, dimensions, distance, bytes } = dataset;
+  const { title, rows, dimensions, distance, bytes, sqlRows } = dataset;
   return [
     `${title}: ${count(rows)} rows, ${dimensions} dimensions, ${distance}, ${size(bytes)}`,
+    ...(sqlRows === undefined ? [] : [`SQL: ${count(sqlRows)} rows without vectors, 1,000 groups`]),
     `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
     `load: ${loader}, closed loop, on the same machine; ${count(seconds)} s in total`,
   ].join("\n");

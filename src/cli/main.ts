@@ -25,7 +25,8 @@ const help = `joust serves Lance tables over HTTP.
   joust maintain [ROOT] [--table NAME] [options]
                                         compacts tables, optimizes indices and removes old versions, also
                                         while servers use ROOT; prints a summary
-  joust sql 'SELECT ...' [ROOT] [--url URL] [--format table|csv|json|arrow] [--param VALUE]
+  joust sql 'SELECT ...' [ROOT] [--url URL] [--param VALUE]
+                  [--format table|csv|json|arrow|parquet]
                                         runs one SELECT on a server, or on a ROOT without a server
   joust --help | --version
 

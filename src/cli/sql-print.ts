@@ -6,7 +6,10 @@ import type { Parts } from "./sql-source.js";
 const MAX_WIDTH = 100;
 
 /** Streams the rows to stdout, at the speed of its reader. */
-export async function printAs(format: "csv" | "json" | "arrow", parts: Parts): Promise<void> {
+export async function printAs(
+  format: "csv" | "json" | "arrow" | "parquet",
+  parts: Parts,
+): Promise<void> {
   const out = new Out();
   if (format === "json") await printJson(parts, out);
   else for await (const part of parts) await out.write(part);
@@ -48,7 +51,7 @@ function countText(total: number, rows: number): string {
   const shown = Math.min(total, rows);
   const counted = `${shown} ${shown === 1 ? "row" : "rows"}`;
   if (total <= rows) return `(${counted})`;
-  return `(${counted} shown, there are more: use --rows, or --format csv, json or arrow)`;
+  return `(${counted} shown, there are more: use --rows, or --format csv, json, arrow or parquet)`;
 }
 
 /** Numbers are right-aligned, other values left-aligned. A value with several lines uses several lines. */

@@ -77,6 +77,7 @@ async function errorMessage(reply: Response): Promise<string> {
 const localFormats: Readonly<Record<string, SqlFormat>> = {
   "text/csv": "csv",
   "application/x-ndjson": "json-lines",
+  "application/vnd.apache.parquet": "parquet",
 };
 
 /** Opens the root as a member of the cluster without a port. Servers may use the root at the same time. */

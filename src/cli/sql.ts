@@ -10,10 +10,14 @@ const formats = {
   csv: "text/csv",
   json: "application/x-ndjson",
   arrow: "application/vnd.apache.arrow.stream",
+  parquet: "application/vnd.apache.parquet",
 } as const;
 type Format = keyof typeof formats;
 
 const isFormat = (text: string): text is Format => Object.hasOwn(formats, text);
+
+/** A terminal cannot show these formats. */
+const binary: readonly Format[] = ["arrow", "parquet"];
 
 /** Default of `--rows`: rows that a table shows. */
 const ROWS = 40;
@@ -39,6 +43,11 @@ export async function sql(args: readonly string[]): Promise<void> {
   if (!isFormat(format)) {
     const valid = Object.keys(formats).join(", ");
     throw new ConfigError(`--format must be one of ${valid}, got "${format}"`);
+  }
+  if (binary.includes(format) && process.stdout.isTTY) {
+    throw new ConfigError(
+      `--format ${format} writes binary data: redirect the output to a file or to another program`,
+    );
   }
   const rows = count("--rows", flags["--rows"]) ?? ROWS;
   const limit = count("--limit", flags["--limit"]);

@@ -11,7 +11,12 @@ test("the default is every scenario on 100,000 generated rows", () => {
 });
 
 test("--quick uses small sizes, installs nothing and can be combined with larger sizes", () => {
-  expect(parseArguments(["--quick"])).toMatchObject({ rounds: 1, clients: [8], install: false });
+  expect(parseArguments(["--quick"])).toMatchObject({
+    rounds: 1,
+    clients: [8],
+    install: false,
+    sqlRows: 50_000,
+  });
   expect(parseArguments(["--quick", "--rows=900", "--clients=2,4"])).toMatchObject({
     rows: 900,
     clients: [2, 4],

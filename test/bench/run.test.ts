@@ -20,10 +20,21 @@ const keys = [
   "second",
   "first-prewarmed",
   "second-prewarmed",
+  "sql-point",
+  "sql-aggregate",
+  "sql-join",
+  "sql-result",
 ];
 
 test("the benchmark suite measures the real server", async () => {
-  const args = ["--quick", "--rows=600", "--dimensions=16", "--clients=2", "--contenders=joust"];
+  const args = [
+    "--quick",
+    "--rows=600",
+    "--sql-rows=20000",
+    "--dimensions=16",
+    "--clients=2",
+    "--contenders=joust",
+  ];
   const lines: string[] = [];
   const report = await runBench(parseArguments([...args, ...keys]), (line) => lines.push(line));
 

@@ -81,6 +81,16 @@ describe.each(Object.entries(places))("joust sql %s", (_, place) => {
     expect(JSON.parse(all)).toHaveLength(30_000);
   });
 
+  it("writes a Parquet file to stdout", async () => {
+    const { code, out, err } = await run("SELECT id, name FROM t", "--format", "parquet");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out.subarray(0, 4).toString()).toBe("PAR1");
+    expect(out.subarray(-4).toString()).toBe("PAR1");
+    const refused = await run("SELECT a.id, b.id FROM t a, t b", "--format", "parquet");
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/two columns `id`/) });
+    expect(refused.out).toHaveLength(0);
+  });
+
   it("binds parameters", async () => {
     expect(
       await text(
@@ -148,7 +158,7 @@ describe("joust sql", () => {
   it.each<[string[], RegExp]>([
     [[], /needs a statement/],
     [["--url", "http://localhost"], /needs a statement/],
-    [["SELECT 1", "--format", "xml"], /--format must be one of table, csv, json, arrow/],
+    [["SELECT 1", "--format", "xml"], /--format must be one of table, csv, json, arrow, parquet/],
     [["SELECT 1", "--rows", "many"], /--rows must be a number of rows/],
     [["SELECT 1", "--limit", "-1"], /--limit must be a number of rows/],
     [["SELECT 1", "--url", "nowhere"], /--url must be an http or https URL/],

@@ -106,7 +106,7 @@ pub struct SqlOptions {
     pub schemata: Option<Vec<String>>,
     pub tables: Option<Vec<SqlListed>>,
     /// Only for `sql`.
-    #[napi(ts_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv'")]
+    #[napi(ts_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv' | 'parquet'")]
     pub format: Option<String>,
     /// Only use a state that was checked after this time (ms since the epoch).
     pub min_timestamp_millis: Option<f64>,
@@ -138,6 +138,7 @@ fn output(format: &str) -> Output {
         "json" => Output::Json,
         "json-lines" => Output::JsonLines,
         "csv" => Output::Csv,
+        "parquet" => Output::Parquet,
         _ => Output::Arrow(Format::Stream),
     }
 }
@@ -239,7 +240,8 @@ impl Engine {
         &self,
         env: &'env Env,
         columns: Vec<SqlColumn>,
-        #[napi(ts_arg_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv'")] format: String,
+        #[napi(ts_arg_type = "'file' | 'stream' | 'json' | 'json-lines' | 'csv' | 'parquet'")]
+        format: String,
     ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
         let engine = self.inner.clone();
         let work = async move {

@@ -192,6 +192,7 @@ function success({ reply, id }: Operation): object {
       "application/json": { schema: sqlRows },
       "application/x-ndjson": { schema: { type: "string" } },
       "text/csv": { schema: { type: "string" } },
+      "application/vnd.apache.parquet": binary,
     };
     return { description: "rows, in the first type of Accept that is one of these", content };
   }

@@ -40,6 +40,7 @@ export const mediaTypes: readonly (readonly [type: string, format: SqlFormat])[]
   ["application/json", "json"],
   ["application/x-ndjson", "json-lines"],
   ["text/csv", "csv"],
+  ["application/vnd.apache.parquet", "parquet"],
 ];
 
 /** The first media type of an Accept header that a reply can have. */
@@ -58,7 +59,7 @@ export const executeSql = operation({
   methods: ["POST"],
   path: "/v1/sql",
   summary:
-    "Run one SQL statement over the catalog; the reply is Arrow IPC, JSON or CSV. A statement that changes something needs the permission of its operation",
+    "Run one SQL statement over the catalog; the reply is Arrow IPC, JSON, CSV or Parquet. A statement that changes something needs the permission of its operation",
   tag: "SQL",
   params: nothing,
   body: { kind: "raw-json", schema: request },

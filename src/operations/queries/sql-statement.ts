@@ -24,7 +24,7 @@ import {
 import { stateOf } from "./sql-table-state.js";
 
 /** The encoding of the result rows. */
-export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv";
+export type SqlFormat = "file" | "stream" | "json" | "json-lines" | "csv" | "parquet";
 
 /** How a query runs. */
 export interface QueryRun {

@@ -16,7 +16,8 @@
 //! | an upload that waits for a commit | its rows once more, for the written files |
 //! | an upload that is written separately | [`Budget::writing`] for the buffers of its files and [`Budget::pieces`] in transit; a short one its rows once more |
 //! | a query | its scan's read-ahead and its sort's memory, at most the size of the table; and the results of its expressions over the batches in flight |
-//! | an update, delete or merge | the same, and [`Budget::writing`] |
+//! | a statement with a Parquet answer | a row group besides, and the file's footer as it grows |
+//! | an update, delete or merge | the same as a query, and [`Budget::writing`] |
 //! | columns that are filled, cast or promoted | the same |
 //! | a copy of a table through memory | its transfers, at most [`Budget::job`] |
 //! | an index build, a compaction, a refresh | [`Budget::job`] |

@@ -50,15 +50,15 @@ impl Values {
 }
 
 /// The answer with these columns, which have the same number of rows. Without columns it has no rows.
-pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Result<Answer> {
+pub async fn answer(columns: Vec<Column>, output: Output, pool: &Memory) -> Result<Answer> {
     let Started {
         schema,
         batches,
         memory,
-    } = started(columns, memory).await?;
+    } = started(columns, pool, output.bytes()).await?;
     Ok(Answer::of_statement(
         batches,
-        output.encoder(&schema)?,
+        output.encoder(&schema, pool)?,
         memory,
     ))
 }
@@ -66,14 +66,17 @@ pub async fn answer(columns: Vec<Column>, output: Output, memory: &Memory) -> Re
 /// As [`answer`], without an encoding.
 pub async fn rows(columns: Vec<Column>, memory: &Memory) -> Result<Rows> {
     Ok(Rows::new(
-        started(columns, memory).await?,
+        started(columns, memory, 0).await?,
         Deadline::new(None, ""),
     ))
 }
 
-async fn started(columns: Vec<Column>, memory: &Memory) -> Result<Started> {
+/// `encoding`: memory that the encoder of the rows needs.
+async fn started(columns: Vec<Column>, memory: &Memory, encoding: usize) -> Result<Started> {
     let bytes: usize = columns.iter().map(|column| column.values.bytes()).sum();
-    let memory = memory.take(Use::Query, FIXED + 3 * bytes).await?;
+    let memory = memory
+        .take(Use::Query, FIXED + 3 * bytes + encoding)
+        .await?;
     let fields = columns
         .iter()
         .map(|column| Field::new(&column.name, column.values.data_type(), false));

@@ -62,8 +62,8 @@ pub async fn run(
 ) -> Result<Answer> {
     let mut deadline = resources.deadline;
     let work = async {
-        let started = start(body, sources, output.most_rows(), &resources).await?;
-        let encoder = output.encoder(&started.schema)?;
+        let started = start(body, sources, Some(output), &resources).await?;
+        let encoder = output.encoder(&started.schema, &resources.memory)?;
         Ok(Answer::of_statement(
             started.batches,
             encoder,
@@ -126,9 +126,10 @@ async fn description(
 async fn start(
     body: &[u8],
     sources: Vec<Source>,
-    most_rows: Option<u64>,
+    output: Option<Output>,
     resources: &Resources,
 ) -> Result<Started> {
+    let encoding = output.map_or(0, Output::bytes);
     let request = Request::decode(body)?;
     request.check_bound()?;
     let mut statement = request.statement()?;
@@ -140,11 +141,12 @@ async fn start(
         return Ok(Started {
             schema: text.schema(),
             batches: one(text),
-            memory: resources.memory.take(Use::Query, FIXED).await?,
+            memory: resources.memory.take(Use::Query, FIXED + encoding).await?,
         });
     }
+    let most_rows = output.and_then(Output::most_rows);
     let most = [request.limit, most_rows].into_iter().flatten().min();
-    let execution = execute(tables, statement, most, resources).await?;
+    let execution = execute(tables, statement, most, encoding, resources).await?;
     let schema = plain_schema(&execution.rows.schema());
     let columns = schema.clone();
     execution
@@ -184,10 +186,10 @@ async fn converted(
         _ => Arc::new(Schema::empty()),
     };
     let tables = Tables::of(&statement, sources, resources).await?;
-    let execution = execute(tables, statement, None, resources).await?;
+    let execution = execute(tables, statement, None, 0, resources).await?;
     let conversion = shape.conversion(&execution.rows.schema(), &columns)?;
     let schema = conversion.schema().clone();
-    let encoder = Output::Arrow(Format::Stream).encoder(&schema)?;
+    let encoder = Output::Arrow(Format::Stream).encoder(&schema, &resources.memory)?;
     let started = execution
         .start(schema, move |batch| {
             conversion.apply(&batch.map_err(Error::of_input)?)
@@ -231,10 +233,12 @@ impl Execution {
     }
 }
 
+/// `encoding`: memory that the encoder of the rows needs.
 async fn execute(
     tables: Tables,
     statement: Statement,
     most: Option<u64>,
+    encoding: usize,
     Resources { memory, disk, .. }: &Resources,
 ) -> Result<Execution> {
     let reads = tables.bytes;
@@ -245,7 +249,7 @@ async fn execute(
         false => SMALL,
     };
     let mut taken = memory
-        .take(Use::Query, FIXED + ANSWER + reads + holding)
+        .take(Use::Query, FIXED + ANSWER + reads + holding + encoding)
         .await?;
     let gone = Gone::default();
     let rows = query.rows(holding.min(taken.bytes()), *disk, &gone)?;

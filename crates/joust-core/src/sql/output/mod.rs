@@ -1,13 +1,15 @@
-//! Encodings of the rows of a statement: Arrow, JSON or CSV.
+//! Encodings of the rows of a statement: Arrow, JSON, CSV or Parquet.
 
 mod cell;
 mod csv;
 mod json;
+mod parquet;
 
 use arrow::datatypes::Schema;
 
 use crate::error::{Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
+use crate::memory::Memory;
 
 /// Limits of the rows and bytes of a result in one JSON text. It is built completely before any of it is sent, so that
 /// a failure has an HTTP status.
@@ -23,6 +25,8 @@ pub enum Output {
     /// One object per line, without a limit.
     JsonLines,
     Csv,
+    /// A Parquet file, of any size.
+    Parquet,
 }
 
 impl Output {
@@ -31,12 +35,22 @@ impl Output {
         (self == Self::Json).then_some(MAX_JSON_ROWS + 1)
     }
 
-    pub fn encoder(self, schema: &Schema) -> Result<Box<dyn Encode>> {
+    /// Memory of its encoder besides the encoded bytes, which a statement reserves.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Parquet => parquet::BYTES,
+            _ => 0,
+        }
+    }
+
+    /// `memory`: for what grows with the result.
+    pub fn encoder(self, schema: &Schema, memory: &Memory) -> Result<Box<dyn Encode>> {
         Ok(match self {
             Self::Arrow(format) => Box::new(Encoder::new(format, schema)?),
             Self::Json => Box::new(json::Document::new(schema)?),
             Self::JsonLines => Box::new(json::Lines::new(schema)?),
             Self::Csv => Box::new(csv::Csv::new(schema)),
+            Self::Parquet => Box::new(parquet::Parquet::new(schema, memory.clone())?),
         })
     }
 }
