@@ -21,7 +21,7 @@ export interface ViewRefreshDependencies {
   storageOptions: Record<string, string>;
 }
 
-/** A view that refreshes itself must not read a table that somebody else has put in the place of its source. */
+/** A view that refreshes itself must not read a table that another caller has put in the place of its source. */
 export const otherTable = (id: readonly string[]): JoustError =>
   new JoustError(
     ErrorCode.InvalidTableState,

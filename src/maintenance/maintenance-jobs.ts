@@ -37,7 +37,7 @@ export const queueColumnRefresh = (
   jobs.enqueue({
     kind: "backfill",
     table,
-    // One name for all jobs of the column, so that only the last ones are kept.
+    // One name for all jobs of the column, so that the store retains only the last ones.
     name: specName("backfill", JSON.stringify({ column: spec.column, automatic: true })),
     spec: JSON.stringify(spec),
     keepEnded: KEEP_ENDED,
