@@ -1,8 +1,10 @@
 import { SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sqlPort } from "../flight/sql-port.js";
 import { items } from "../harness/arrow.js";
 import type { Answer } from "../harness/client.js";
 import { expectFailure } from "../harness/expect-failure.js";
+import { FlightClient } from "../harness/flight-client.js";
 import { IdentityProvider } from "../harness/identity-provider.js";
 import { type Server, startServer } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
@@ -65,6 +67,19 @@ describe("a token of the identity provider", () => {
     const token = await provider.sign({ groups: ["readers"] });
     const reply = await server.client.withKey(token).request("/v1/table/t/exists", { headers });
     expect(reply.status).toBe(200);
+  });
+
+  it("identifies its user over Flight SQL, too", async () => {
+    const token = await provider.sign({ groups: ["readers"] });
+    const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, token);
+    const headers = { "x-lancedb-credential-type": "oidc" };
+    expect((await flight.sql("SELECT * FROM t", { headers })).numRows).toBe(1);
+    await expect(flight.sql("DELETE FROM t", { headers })).rejects.toThrow("needs write");
+    flight.close();
+    const expired = await provider.sign({ exp: seconds(-120) });
+    const late = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, expired);
+    await expect(late.sql("SELECT 1", { headers })).rejects.toThrow("has expired");
+    late.close();
   });
 
   it("is verified once", async () => {
