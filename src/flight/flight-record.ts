@@ -2,6 +2,7 @@ import type { Identity } from "../auth/authenticator.js";
 import type { FlightReport } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
 import type { AuditLog } from "../telemetry/audit/audit-log.js";
+import { AuditedParts } from "../telemetry/audit/audited-parts.js";
 import { type RequestSpan, tracing } from "../telemetry/tracing.js";
 import { httpStatus } from "./http-status.js";
 
@@ -12,6 +13,8 @@ export class FlightRecord {
   identity: Identity | undefined;
   transaction: string | undefined;
   error: JoustError | undefined;
+  /** What the statement of the call runs. */
+  readonly parts = new AuditedParts();
   readonly #span: RequestSpan | undefined;
 
   constructor(
@@ -57,6 +60,7 @@ export class FlightRecord {
       remote: this.remote,
       identity: identity ? { id: identity.id, name: identity.name } : null,
       operation: this.operation ?? `Flight.${operation}`,
+      parts: this.parts.all,
       query: this.operation === undefined ? undefined : "sql",
       transaction,
       status,

@@ -4,14 +4,12 @@ import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.
 import { parseQuery } from "../api/validation/params.js";
 import type { JoustError } from "../foundation/errors.js";
 import type { AuditEntry, AuditedGrant, AuditLog } from "../telemetry/audit/audit-log.js";
+import { AuditedParts, MAX_OBJECT } from "../telemetry/audit/audited-parts.js";
 import { type RequestSpan, type TraceIds, tracing } from "../telemetry/tracing.js";
 import type { HttpRequest } from "./http-request.js";
 import type { RequestCall } from "./request-call.js";
 import type { Route } from "./route.js";
 import { remoteAddress } from "./transport/remote-address.js";
-
-/** The longest object identifier in the audit log and in a span, characters. */
-const MAX_OBJECT = 1_024;
 
 /** Members of a reply that count the rows that a request changed. */
 const ROW_COUNTS: Readonly<Record<string, string>> = {
@@ -91,6 +89,8 @@ export class RequestRecord {
   #transaction: string | undefined;
   #version: number | undefined;
   #grant: Promise<AuditedGrant | undefined> | undefined;
+  /** What the statement of the request runs. */
+  readonly parts = new AuditedParts();
   #rows: Record<string, number> | undefined;
   #replyBytes: number | undefined;
   #error: JoustError | undefined;
@@ -187,6 +187,7 @@ export class RequestRecord {
       identity: identity ? { id: identity.id, name: identity.name } : null,
       operation: this.operation?.id ?? null,
       object: this.object,
+      parts: this.parts.all,
       query: this.#kind,
       transaction: this.#transaction,
       version: this.#version,

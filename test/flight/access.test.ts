@@ -239,6 +239,7 @@ it("the audit log has a line for each call", async () => {
   });
   expect(await line("change-1")).toMatchObject({
     ...common,
+    parts: [{ operation: "DeleteFromTable", object: "t" }],
     status: 200,
     transaction: expect.stringMatching(/./),
   });

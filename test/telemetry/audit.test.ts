@@ -39,6 +39,24 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
   const start = (path: string, more: string[] = []) =>
     startServerForTest({ args: ["--http", http, "--audit-log", path, ...more] });
 
+  it("names what a SQL statement changes, and what its caller may not change", async () => {
+    const path = newLog();
+    const server = await start(path);
+    const { client } = server;
+    await client.createNamespace("demo");
+    await client.createTable("demo$t", items(3));
+    const reader = client.withKey((await createKey(server.root)).key);
+    await client.ok("/v1/sql", { query: "INSERT INTO demo.t SELECT * FROM demo.t" });
+    await client.ok("/v1/sql", { query: "SELECT count(*) FROM demo.t" });
+    expect((await reader.post("/v1/sql", { query: "DROP TABLE demo.t" })).status).toBe(403);
+    const lines = await entriesOf(path, "ExecuteSql", 3);
+    expect(lines.map(({ status, parts }) => [status, parts])).toEqual([
+      [200, [{ operation: "InsertIntoTable", object: "demo$t" }]],
+      [200, undefined],
+      [403, [{ operation: "DropTable", object: "demo$t" }]],
+    ]);
+  });
+
   it("has a line for each request that reached authentication", async () => {
     const path = newLog();
     const server = await start(path);

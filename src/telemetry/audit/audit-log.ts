@@ -12,6 +12,13 @@ export interface AuditedGrant {
   readonly role?: string | undefined;
 }
 
+/** An operation that a SQL statement ran, or that its caller may not run. */
+export interface AuditedPart {
+  readonly operation: string;
+  /** An identifier, its components joined by `$`. */
+  readonly object: string;
+}
+
 /**
  * What the audit log says about one request. It never contains a body, the predicate of a query, an option or a key.
  */
@@ -29,6 +36,7 @@ export interface AuditEntry {
   /** The identifier in the path, its components joined by `$`. */
   readonly object?: string | undefined;
   readonly grant?: AuditedGrant | undefined;
+  readonly parts?: readonly AuditedPart[] | undefined;
   readonly query?: string | undefined;
   readonly transaction?: string | undefined;
   /** The version of the table that a change made. */
