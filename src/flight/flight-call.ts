@@ -201,7 +201,7 @@ export class FlightCall {
   async #authorizePart(operation: Operation, call: Call<unknown, unknown>): Promise<Services> {
     const release = { onRelease: (work: () => void) => void this.#releases.push(work) };
     const identity = this.#requireIdentity();
-    this.#record.parts.add(operation.id, call.id);
+    this.#record.part(operation, call, this.dependencies.services);
     const services = await authorizePart(this.dependencies, release, identity, operation, call);
     if (operation.permission === "read") return services;
     if (!this.#hasChanges) checkLasts({ cancelled: this.#cancelled });

@@ -1,7 +1,9 @@
+import type { Call, Operation } from "../api/operation.js";
+import type { Services } from "../api/services.js";
 import type { Identity } from "../auth/authenticator.js";
 import type { FlightReport } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
-import type { AuditLog } from "../telemetry/audit/audit-log.js";
+import type { AuditEntry, AuditLog } from "../telemetry/audit/audit-log.js";
 import { AuditedParts } from "../telemetry/audit/audited-parts.js";
 import { type RequestSpan, tracing } from "../telemetry/tracing.js";
 import { httpStatus } from "./http-status.js";
@@ -13,8 +15,7 @@ export class FlightRecord {
   identity: Identity | undefined;
   transaction: string | undefined;
   error: JoustError | undefined;
-  /** What the statement of the call runs. */
-  readonly parts = new AuditedParts();
+  readonly #parts = new AuditedParts();
   readonly #span: RequestSpan | undefined;
 
   constructor(
@@ -42,6 +43,17 @@ export class FlightRecord {
     return this.#span ? this.#span.run(work) : work();
   }
 
+  /** The statement of the call runs an operation, if its caller may. */
+  part(
+    operation: Operation,
+    { id, payload }: Pick<Call<unknown, unknown>, "id" | "payload">,
+    services: Pick<Services, "grants">,
+  ): void {
+    if (!this.audit) return;
+    const audited = operation.audited?.(payload, services);
+    this.#parts.add(operation.id, id, audited && { payload, audited });
+  }
+
   finish({ operation, status: code, ms, bytes }: FlightReport): void {
     const status = httpStatus(code);
     const { identity, transaction, error } = this;
@@ -53,20 +65,22 @@ export class FlightRecord {
         ...(error && { "joust.error.code": error.code }),
       },
     });
-    this.audit?.write({
+    const entry: AuditEntry = {
       time: new Date().toISOString(),
       request_id: this.requestId,
       trace_id: this.#span?.ids?.trace_id,
       remote: this.remote,
       identity: identity ? { id: identity.id, name: identity.name } : null,
       operation: this.operation ?? `Flight.${operation}`,
-      parts: this.parts.all,
       query: this.operation === undefined ? undefined : "sql",
       transaction,
       status,
       error: error?.code,
       ms: Math.round(ms * 100) / 100,
       reply_bytes: bytes > 0 ? bytes : undefined,
-    });
+    };
+    const parts = this.#parts.all;
+    if (!parts) this.audit?.write(entry);
+    else void parts.then((parts) => this.audit?.write({ ...entry, parts }));
   }
 }

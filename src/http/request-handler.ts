@@ -295,7 +295,7 @@ export class RequestHandler {
 
   readonly #authorizePart = async (part: Operation, call: Call<unknown, unknown>) => {
     const caller = this.#identity as Identity;
-    this.request.record?.parts.add(part.id, call.id);
+    this.request.record?.part(part, call);
     const services = await authorizePart(this.dependencies, this.request, caller, part, call);
     if (part.permission === "read") return services;
     if (!this.#hasChanges) checkLasts(this.request);

@@ -1,4 +1,4 @@
-import type { Operation, Reply } from "../api/operation.js";
+import type { Call, Operation, Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.js";
 import { parseQuery } from "../api/validation/params.js";
@@ -89,8 +89,7 @@ export class RequestRecord {
   #transaction: string | undefined;
   #version: number | undefined;
   #grant: Promise<AuditedGrant | undefined> | undefined;
-  /** What the statement of the request runs. */
-  readonly parts = new AuditedParts();
+  readonly #parts = new AuditedParts();
   #rows: Record<string, number> | undefined;
   #replyBytes: number | undefined;
   #error: JoustError | undefined;
@@ -153,6 +152,16 @@ export class RequestRecord {
     }
   }
 
+  /** The statement of the request runs an operation, if its caller may. */
+  part(
+    operation: Operation,
+    { id, payload }: Pick<Call<unknown, unknown>, "id" | "payload">,
+  ): void {
+    if (!this.audit) return;
+    const audited = operation.audited?.(payload, this.audit);
+    this.#parts.add(operation.id, id, audited && { payload, audited });
+  }
+
   failed(error: JoustError): void {
     this.#error ??= error;
   }
@@ -172,9 +181,15 @@ export class RequestRecord {
   }
 
   #writeTo(log: AuditLog, entry: AuditEntry): void {
-    // The request may end before the catalog has named the subject of the grant.
-    if (this.#grant) void this.#grant.then((grant) => log.write({ ...entry, grant }));
-    else log.write(entry);
+    const [grant, parts] = [this.#grant, this.#parts.all];
+    if (!grant && !parts) {
+      log.write(entry);
+      return;
+    }
+    // The request may end before the catalog has named the subject of a grant.
+    void Promise.all([grant, parts]).then(([grant, parts]) =>
+      log.write({ ...entry, grant, parts }),
+    );
   }
 
   #entry(status: number): AuditEntry {
@@ -187,7 +202,6 @@ export class RequestRecord {
       identity: identity ? { id: identity.id, name: identity.name } : null,
       operation: this.operation?.id ?? null,
       object: this.object,
-      parts: this.parts.all,
       query: this.#kind,
       transaction: this.#transaction,
       version: this.#version,

@@ -89,7 +89,9 @@ beforeAll(async () => {
 
 describe("the audit log", () => {
   it("is tested with every operation of grants and keys", () => {
-    const ids = operations.filter(isAboutGrants).map(({ id }) => id);
+    // The parts of its statements are in audit.test.ts.
+    const others = operations.filter(({ id }) => id !== "ExecuteSql");
+    const ids = others.filter(isAboutGrants).map(({ id }) => id);
     expect(Object.keys(cases).sort()).toEqual(ids.sort());
     for (const id of ids) expect([id, typeof find(id).audited]).toEqual([id, "function"]);
   });

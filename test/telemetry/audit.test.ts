@@ -55,6 +55,13 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
       [200, undefined],
       [403, [{ operation: "DropTable", object: "demo$t" }]],
     ]);
+    await client.ok("/v1/sql", { query: "GRANT SELECT, DROP ON demo.t TO 'group:people'" });
+    const [, , , last] = await entriesOf(path, "ExecuteSql", 4);
+    const grant = { subject: "group:people", object: "table:demo$t" };
+    expect((last as Json).parts).toEqual([
+      { operation: "AddGrant", grant: { ...grant, privileges: ["select"] } },
+      { operation: "AddGrant", grant: { ...grant, privileges: ["drop"] } },
+    ]);
   });
 
   it("has a line for each request that reached authentication", async () => {

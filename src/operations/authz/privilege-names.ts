@@ -39,6 +39,9 @@ const numbered = [
   "OPERATE",
 ];
 
+/** LanceDB's name of a privilege. */
+export const privilegeName = (privilege: Privilege): string => nameOf[privilege];
+
 /** @throws code 13 for a name that LanceDB does not have, code 0 for a privilege that joust does not have */
 export function parsePrivileges(name: string): readonly Privilege[] {
   const number = /^PRIVILEGE(\d+)$/.exec(name)?.[1];

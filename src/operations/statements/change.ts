@@ -1,4 +1,5 @@
 /** What a statement changes: the engine reads it (`crates/joust-core/src/sql/change/mod.rs`). */
+import type { Privilege } from "../../catalog/grants/privileges.js";
 
 /** A name as written in the statement, in parts. */
 export type Name = readonly string[];
@@ -67,6 +68,19 @@ export type Change =
       readonly ifExists: boolean;
     }
   | {
+      readonly kind: "grant";
+      readonly privileges: readonly Privilege[];
+      readonly object: Granted;
+      readonly subject: string;
+      readonly filter?: string;
+    }
+  | {
+      readonly kind: "revoke";
+      readonly privileges: readonly Privilege[];
+      readonly object: Granted;
+      readonly subject: string;
+    }
+  | {
       readonly kind: "create_view";
       readonly view: Name;
       readonly replace: boolean;
@@ -83,6 +97,12 @@ export type Change =
       readonly after?: string;
       readonly limit?: number;
     };
+
+/** The object of a grant. */
+export type Granted =
+  | { readonly kind: "server" }
+  | { readonly kind: "schema"; readonly name: Name }
+  | { readonly kind: "table"; readonly name: Name };
 
 /** A change of one kind. */
 export type ChangeOf<Kind extends Change["kind"]> = Extract<Change, { kind: Kind }>;

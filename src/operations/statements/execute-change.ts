@@ -1,5 +1,6 @@
 import { invalidInput } from "../../foundation/errors.js";
 import type { Change } from "./change.js";
+import { grantPrivileges, revokePrivileges } from "./change-grants.js";
 import { createIndex, dropIndex } from "./change-indexes.js";
 import { deleteRows, insertRows, mergeRows, updateRows } from "./change-rows.js";
 import {
@@ -75,6 +76,10 @@ function runChange(run: StatementRun, change: Change): Promise<StatementResult> 
       return createIndex(run, change);
     case "drop_index":
       return dropIndex(run, change);
+    case "grant":
+      return grantPrivileges(run, change);
+    case "revoke":
+      return revokePrivileges(run, change);
     case "create_view":
       return createView(run, change);
     case "refresh_view":

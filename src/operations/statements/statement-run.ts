@@ -13,6 +13,7 @@ export const statementServices = [
   "catalog",
   "config",
   "engine",
+  "grants",
   "jobs",
   "log",
   "maintenance",

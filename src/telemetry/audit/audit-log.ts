@@ -16,7 +16,8 @@ export interface AuditedGrant {
 export interface AuditedPart {
   readonly operation: string;
   /** An identifier, its components joined by `$`. */
-  readonly object: string;
+  readonly object?: string | undefined;
+  readonly grant?: AuditedGrant | undefined;
 }
 
 /**

@@ -35,7 +35,7 @@ pub fn statement(statement: &Statement) -> Error {
         _ => {
             return Error::invalid(
                 "a statement is a SELECT (WITH, VALUES and EXPLAIN too), INSERT, UPDATE, DELETE, MERGE, CREATE, \
-                 ALTER, DROP or REFRESH MATERIALIZED VIEW",
+                 ALTER, DROP, GRANT, REVOKE or REFRESH MATERIALIZED VIEW",
             );
         }
     };

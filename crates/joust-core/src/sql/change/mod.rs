@@ -10,6 +10,7 @@ mod condition;
 #[cfg(test)]
 mod definition_tests;
 mod grammar;
+mod grants;
 mod indexes;
 mod merge;
 mod rows;
@@ -115,6 +116,20 @@ pub enum Change {
         name: String,
         if_exists: bool,
     },
+    Grant {
+        privileges: Vec<String>,
+        object: Granted,
+        /// `key:ID`, `user:ISSUER#SUBJECT` or `group:NAME`.
+        subject: String,
+        /// The privileges are for the rows for which it is true.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        filter: Option<String>,
+    },
+    Revoke {
+        privileges: Vec<String>,
+        object: Granted,
+        subject: String,
+    },
     CreateView {
         view: Vec<String>,
         replace: bool,
@@ -143,6 +158,15 @@ pub enum Change {
         #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
     },
+}
+
+/// The object of a grant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Granted {
+    Server,
+    Schema { name: Vec<String> },
+    Table { name: Vec<String> },
 }
 
 /// A clause of MERGE with its condition.
@@ -183,7 +207,7 @@ impl From<Change> for Changing {
 /// The words that such statements begin with.
 const VERBS: &[&str] = &[
     "insert", "delete", "update", "merge", "create", "drop", "alter", "refresh", "describe",
-    "desc", "show",
+    "desc", "show", "grant", "revoke",
 ];
 
 /// Reads a statement. `None`: it is of another kind.
@@ -221,6 +245,10 @@ pub fn read(sql: &str, given: Given<'_>) -> Result<Option<Changing>> {
         indexes::drop_index(&mut grammar)?
     } else if grammar.words(&["ALTER", "TABLE"]) {
         tables::alter(&mut grammar)?
+    } else if grammar.word("GRANT") {
+        grants::grant(&mut grammar)?
+    } else if grammar.word("REVOKE") {
+        grants::revoke(&mut grammar)?
     } else if let Some(view) = views::read(&mut grammar)? {
         view
     } else {
