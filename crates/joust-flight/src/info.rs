@@ -20,16 +20,19 @@ pub fn sent(schema: SchemaRef) -> SchemaRef {
     encoder.known_schema().unwrap_or(schema)
 }
 
-/// The rows are at this server, behind one ticket.
+/// The rows are at this server, behind one ticket. `schema`: without columns if they are not known, or if the statement
+/// changes something. Its client then reads them with the rows: ADBC would else run the statement in the background, and
+/// refuse rows whose columns are others.
 pub fn of(
     schema: &Schema,
     ticket: Ticket,
     descriptor: FlightDescriptor,
 ) -> Result<FlightInfo, Status> {
     let endpoint = FlightEndpoint::new().with_ticket(ticket);
-    let info = FlightInfo::new()
-        .try_with_schema(schema)
-        .map_err(internal)?;
+    let info = FlightInfo {
+        schema: encoded(schema)?,
+        ..FlightInfo::new()
+    };
     Ok(info
         .with_endpoint(endpoint)
         .with_descriptor(descriptor)

@@ -185,7 +185,7 @@ pub fn server_info() -> Result<SqlInfoData, FlightError> {
     info.append(I::FlightSqlServerName, "joust");
     info.append(I::FlightSqlServerVersion, env!("CARGO_PKG_VERSION"));
     info.append(I::FlightSqlServerArrowVersion, "1.3");
-    info.append(I::FlightSqlServerReadOnly, true);
+    info.append(I::FlightSqlServerReadOnly, false);
     info.append(I::FlightSqlServerSql, true);
     info.append(I::FlightSqlServerSubstrait, false);
     let transactions = SqlSupportedTransaction::None as i32;
@@ -193,8 +193,8 @@ pub fn server_info() -> Result<SqlInfoData, FlightError> {
     info.append(I::FlightSqlServerCancel, true);
     info.append(I::FlightSqlServerBulkIngestion, false);
     info.append(I::SqlDdlCatalog, false);
-    info.append(I::SqlDdlSchema, false);
-    info.append(I::SqlDdlTable, false);
+    info.append(I::SqlDdlSchema, true);
+    info.append(I::SqlDdlTable, true);
     // Flight SQL has no value for names that keep their case: quoted and unquoted names are both case sensitive.
     let case = SqlSupportedCaseSensitivity::SqlCaseSensitivityUnknown as i32;
     info.append(I::SqlIdentifierCase, case);

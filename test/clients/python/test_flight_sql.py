@@ -48,6 +48,35 @@ def test_adbc_binds_parameters(adbc, rows):
         assert schema.types == [pa.string(), pa.int64()]
 
 
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_adbc_changes_rows(adbc, database, rows, is_fetched):
+    statements = [
+        (f"INSERT INTO {rows} SELECT * FROM {rows} WHERE id < 3", (), 3),
+        (f"INSERT INTO {rows} SELECT * FROM {rows} WHERE id = ?", (4,), 1),
+        (f"UPDATE {rows} SET name = 'new' WHERE id = 10", (), 1),
+        (f"DELETE FROM {rows} WHERE id = ?", (11,), 1),
+    ]
+    for statement, parameters, count in statements:
+        with adbc.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            if is_fetched:
+                assert cursor.fetchall() == [(count,)]
+    table = database.open_table(rows)
+    assert table.count_rows() == ROWS + 3
+    assert table.count_rows("name = 'new'") == 1
+
+
+def test_adbc_creates_and_drops_a_table(adbc, database, name):
+    for statement in [
+        f"CREATE TABLE {name} (id BIGINT, name TEXT)",
+        f"INSERT INTO {name} VALUES (1, 'one')",
+        f"DROP TABLE {name}",
+    ]:
+        with adbc.cursor() as cursor:
+            cursor.execute(statement)
+    assert name not in database.table_names()
+
+
 def test_adbc_reports_errors(adbc):
     with adbc.cursor() as cursor:
         with pytest.raises(adbc_driver_manager.ProgrammingError, match="no_such_table"):
@@ -106,6 +135,16 @@ def test_flightsql_dbapi(server, rows):
     info = client.get_tables(include_schema=True)
     tables = client.do_get(info.endpoints[0].ticket).read_all()
     assert rows in tables["table_name"].to_pylist()
+
+
+def test_flightsql_dbapi_changes_rows(server, database, rows):
+    client = flightsql.FlightSQLClient(
+        host="127.0.0.1", port=server.sql_port, token=server.key, insecure=True
+    )
+    cursor = flightsql.connect(client).cursor()
+    cursor.execute(f"DELETE FROM {rows} WHERE id < 5")
+    assert [tuple(row) for row in cursor.fetchall()] == [(5,)]
+    assert database.open_table(rows).count_rows() == ROWS - 5
 
 
 def test_pyarrow_authenticates_with_a_password(server):

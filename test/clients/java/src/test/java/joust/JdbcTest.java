@@ -71,6 +71,25 @@ class JdbcTest {
   }
 
   @Test
+  void aStatementChangesRows() throws Exception {
+    try (Connection connection = connect();
+        Statement statement = connection.createStatement()) {
+      assertFalse(connection.getMetaData().isReadOnly());
+      assertEquals(2, statement.executeUpdate("DELETE FROM " + table + " WHERE id < 2"));
+      String insert = "INSERT INTO " + table + " SELECT * FROM " + table + " WHERE id = ?";
+      try (PreparedStatement prepared = connection.prepareStatement(insert)) {
+        // The server does not know the types of the parameters of a change: it casts texts.
+        prepared.setString(1, "7");
+        assertEquals(1, prepared.executeUpdate());
+      }
+      try (ResultSet rows = statement.executeQuery("SELECT count(*) FROM " + table)) {
+        assertTrue(rows.next());
+        assertEquals(99, rows.getLong(1));
+      }
+    }
+  }
+
+  @Test
   void theMetadataListTheCatalog() throws Exception {
     try (Connection connection = connect()) {
       assertEquals("joust", connection.getMetaData().getDatabaseProductName());
