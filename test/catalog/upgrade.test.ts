@@ -35,7 +35,9 @@ describeOnEachDatabase((newCatalog, kind) => {
       ? openPostgres(catalog.url, quiet)
       : openSqlite(catalog.url));
     await db.read.connection().execute(async (connection) => {
+      // What the migrations from 0014 on have made.
       await sql`drop table databases`.execute(connection);
+      await sql`drop table auto_refreshes`.execute(connection);
       await sql`delete from joust_migrations where name >= '0014'`.execute(connection);
     });
     await db.close();
