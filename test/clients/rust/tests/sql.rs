@@ -64,5 +64,8 @@ async fn a_long_query_starts_at_once_and_can_be_cancelled() {
     let query = connection.execute_query_async(sql).execute().await.unwrap();
     assert_eq!(query.describe().await.unwrap().status, QueryStatus::Running);
     query.cancel().await.unwrap();
-    assert_eq!(query.describe().await.unwrap().status, QueryStatus::Cancelled);
+    assert_eq!(
+        query.describe().await.unwrap().status,
+        QueryStatus::Cancelled
+    );
 }
