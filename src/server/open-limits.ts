@@ -1,7 +1,7 @@
 import type { Services } from "../api/services.js";
 import type { Config } from "../config/config.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
-import { watchFiles } from "../foundation/watch-files.js";
+import { FileWatch } from "../foundation/file-watch.js";
 import { ActiveJobs } from "../limits/active-jobs.js";
 import { readLimitFile } from "../limits/limit-file.js";
 import { LimitMemory } from "../limits/limit-memory.js";
@@ -14,6 +14,7 @@ import type { Logger } from "../telemetry/logger.js";
 /** The limits of a server, as the main thread opens them. */
 export interface ServerLimits {
   readonly file: string;
+  readonly watch: FileWatch;
   readonly rules: LimitRules;
   readonly memory: LimitMemory;
 }
@@ -21,7 +22,9 @@ export interface ServerLimits {
 /** Reads the limits file; undefined without one. @throws ConfigError */
 export function openLimits({ limitsFile }: Config): ServerLimits | undefined {
   if (limitsFile === undefined) return undefined;
-  return { file: limitsFile, rules: readLimitFile(limitsFile), memory: new LimitMemory() };
+  const watch = new FileWatch([limitsFile]);
+  const rules = readLimitFile(limitsFile);
+  return { file: limitsFile, watch, rules, memory: new LimitMemory() };
 }
 
 /** The limits that need the catalog: the main thread decides them for all threads. */
@@ -68,6 +71,3 @@ export async function reloadLimits(
     log.error({ err }, "the limits could not be reloaded; the former ones stay in use");
   }
 }
-
-export const watchLimits = ({ file }: ServerLimits, changed: () => void): (() => void) =>
-  watchFiles([file], changed);

@@ -3,7 +3,7 @@ import type { Config } from "../config/config.js";
 import { isRemote } from "../foundation/addresses.js";
 import { drain } from "../http/drain.js";
 import { transportOf } from "../http/transport/open.js";
-import { readCertificate, watchCertificate } from "../http/transport/tls.js";
+import { certificateWatch, readCertificate } from "../http/transport/tls.js";
 import { withCommitPauses } from "../maintenance/commit-pauses.js";
 import { measureMetrics } from "../operations/server/measure-metrics.js";
 import { prewarmTables } from "../prewarm/prewarm-table.js";
@@ -15,7 +15,7 @@ import { listen } from "./listen.js";
 import { listenFlight } from "./listen-flight.js";
 import { openAudit } from "./open-audit.js";
 import { openAuthenticator } from "./open-authenticator.js";
-import { openLimits, reloadLimits, watchLimits } from "./open-limits.js";
+import { openLimits, reloadLimits } from "./open-limits.js";
 import { openStorage, type Storage } from "./open-storage.js";
 import { startServices } from "./start-services.js";
 import { traceEngine } from "./trace-engine.js";
@@ -46,6 +46,7 @@ export interface RunningServer {
  * 6. Prewarm tables, while the server already accepts requests, and start to send metrics.
  */
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
+  const certificate = config.tls && certificateWatch(config.tls);
   checkTransport(config);
   const limits = openLimits(config);
   const audit = await openAudit(config, log);
@@ -80,10 +81,10 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
     const servers = [server, ...(flight ? [flight] : []), ...workers.servers];
     const stopMetrics = await startMetrics(config.otlp, log, () => measureMetrics(services));
     const reloadTls = () => reloadCertificate(servers, log);
-    const stopWatchingTls = config.tls && watchCertificate(config.tls, () => void reloadTls());
+    const stopWatchingTls = certificate?.start(() => void reloadTls());
     const allServers = [server, ...workers.servers];
     const reloadAllLimits = async () => limits && reloadLimits(limits, allServers, log);
-    const stopWatchingLimits = limits && watchLimits(limits, () => void reloadAllLimits());
+    const stopWatchingLimits = limits?.watch.start(() => void reloadAllLimits());
     void prewarm(services, port, warmUp).finally(() => shared.warming.set(false));
     return {
       port,

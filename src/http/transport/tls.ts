@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { watchFiles } from "../../foundation/watch-files.js";
+import { FileWatch } from "../../foundation/file-watch.js";
 import type { TlsFiles } from "./transport.js";
 
 /** A certificate chain and its private key, PEM. */
@@ -46,6 +46,6 @@ function certificateFault(error: unknown): string {
   return message.replace(/^error:[^:]*:[^:]*:[^:]*:/, "");
 }
 
-/** Calls `changed` after a change of one of the files. Returns a function that stops the watch. */
-export const watchCertificate = (files: TlsFiles, changed: () => void): (() => void) =>
-  watchFiles([files.certFile, files.keyFile], changed);
+/** Create the watch before the first `readCertificate`: no change in between is lost. */
+export const certificateWatch = ({ certFile, keyFile }: TlsFiles): FileWatch =>
+  new FileWatch([certFile, keyFile]);
