@@ -96,6 +96,8 @@ export declare class FlightReply {
   describedAs(columns: Array<string>, parameters: number): void
   /** Takes the rows: the server sends them. `overdue`: the error if they take longer than the call's deadline. */
   rows(rows: SqlRows, overdue?: string | undefined | null): void
+  /** A statement will change something, and its result will have these columns. Their values are ignored. */
+  begins(columns: Array<SqlColumn>): void
   /** A statement without rows has run. `count`: changed rows, if known. */
   changed(count?: number | undefined | null): void
   /** `code`: of the Lance namespace interface. `http`: the status that HTTP has for it. `cause`: for the log. */

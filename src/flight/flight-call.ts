@@ -1,10 +1,11 @@
 import { databaseServices } from "../api/database.js";
 import type { Call, Operation } from "../api/operation.js";
+import { prefersAsync } from "../api/prefer-header.js";
 import type { Services } from "../api/services.js";
 import { type Identity, unauthenticated } from "../auth/authenticator.js";
 import { databaseScope } from "../auth/database-scope.js";
 import { authorize, checkPermission } from "../auth/permission.js";
-import type { FlightEvent, FlightReply, FlightReport } from "../engine/index.js";
+import type { FlightEvent, FlightReply, FlightReport, SqlColumn } from "../engine/index.js";
 import {
   asJoustError,
   ErrorCode,
@@ -21,7 +22,7 @@ import {
   executeStatement,
   type Statement,
 } from "../operations/queries/execute-statement.js";
-import type { StatementResult } from "../operations/statements/statement-result.js";
+import { countOf } from "../operations/statements/statement-result.js";
 import { readFreshness } from "../tables/freshness.js";
 import { keyOf } from "./credentials.js";
 import type { FlightDependencies } from "./flight-calls.js";
@@ -147,7 +148,14 @@ export class FlightCall {
     const existing = databaseServices(services, database);
     const visible = await authorize(executeSql, identity, call, existing);
     const namespace = [...database, ...namespacePath(event.namespacePath)];
-    const statement = { ...call, body, namespace, hasIdempotencyKey: false, respondAsync: false };
+    const statement = {
+      ...call,
+      body,
+      namespace,
+      hasIdempotencyKey: false,
+      respondAsync: prefersAsync(this.#header("prefer")),
+      onChange: (columns: SqlColumn[]) => reply.begins(columns),
+    };
     if (executes) await this.#execute(visible, statement, reply);
     else await this.#describe(visible, statement, reply);
   }
@@ -252,12 +260,6 @@ export class FlightCall {
   #header(name: string): string {
     return this.#headers[name] ?? "";
   }
-}
-
-/** The number of changed rows, if that is the result. */
-function countOf({ columns }: StatementResult): number | undefined {
-  const [column] = columns;
-  return columns.length === 1 && column?.name === "count" ? column.numbers?.[0] : undefined;
 }
 
 /** What only the log shows. */

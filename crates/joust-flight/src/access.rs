@@ -23,10 +23,11 @@ const MOST_CALLS: usize = 1_024;
 /// Bytes of a header that the service reads.
 const MOST_HEADER: usize = 8_192;
 /// The headers that the backend gets.
-const PASSED: [&str; 11] = [
+const PASSED: [&str; 12] = [
     "authorization",
     "x-api-key",
     "x-forwarded-for",
+    "prefer",
     "x-request-timeout-ms",
     "x-lancedb-database",
     "x-lancedb-min-timestamp",

@@ -5,7 +5,9 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use tokio::sync::oneshot;
 use tonic::{Code, Status};
 
 /// The rows of a statement. Dropping them cancels the work.
@@ -25,7 +27,7 @@ pub trait Backend: Send + Sync + 'static {
     -> Result<Described, Status>;
 
     /// Runs a statement.
-    async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status>;
+    fn execute(&self, context: &Context, statement: &Statement) -> Execution;
 
     /// A call has ended: the last event of each. It must not block.
     fn finished(&self, report: Report);
@@ -86,6 +88,15 @@ pub struct Described {
     pub schema: SchemaRef,
     /// The parameters of an open statement.
     pub parameters: SchemaRef,
+}
+
+/// A statement that runs.
+pub struct Execution {
+    /// The columns of a statement that changes something, sent before it changes anything. A query sends none: its
+    /// outcome has them as soon as it is planned.
+    pub columns: oneshot::Receiver<SchemaRef>,
+    /// Ready when the first rows of a query may be read, or when a change is done. Dropping it cancels the statement.
+    pub outcome: BoxFuture<'static, Result<Outcome, Status>>,
 }
 
 /// What a statement did.

@@ -8,6 +8,7 @@ mod access;
 mod backend;
 mod calls;
 mod connection;
+mod heartbeat;
 mod ids;
 mod info;
 mod metadata;
@@ -21,8 +22,8 @@ mod streams;
 mod ticket;
 
 pub use backend::{
-    Backend, BatchStream, Context, Described, Identified, Incoming, Outcome, Report, Scope,
-    Statement,
+    Backend, BatchStream, Context, Described, Execution, Identified, Incoming, Outcome, Report,
+    Scope, Statement,
 };
 pub use server::{Certificate, Options, Server, Stats};
 pub use status::{of_code, with_cause};

@@ -124,7 +124,8 @@ async fn rows<const N: usize>(
         sql: sql.to_string(),
         ..Statement::default()
     };
-    let Outcome::Rows { mut batches, .. } = backend.execute(context, &statement).await? else {
+    let Outcome::Rows { mut batches, .. } = backend.execute(context, &statement).outcome.await?
+    else {
         return Err(internal("a query has no rows"));
     };
     let mut rows = Vec::new();

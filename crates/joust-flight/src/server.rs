@@ -48,6 +48,13 @@ pub struct Options {
     /// 0: the system chooses one.
     pub port: u16,
     pub certificate: Option<Certificate>,
+    /// The longest silence of a statement that works.
+    pub heartbeat: Duration,
+}
+
+impl Options {
+    /// Proxies close silent streams after 60 s, LanceDB's SDK after 300 s.
+    pub const HEARTBEAT: Duration = Duration::from_secs(10);
 }
 
 /// Counts since the start, and the current state.
@@ -89,7 +96,7 @@ impl Server {
         let listener = TcpListener::bind((options.host.as_str(), options.port)).await?;
         let address = listener.local_addr()?;
         let calls = Calls::new(backend.clone());
-        let streams = Arc::new(Streams::default());
+        let streams = Streams::new(options.heartbeat);
         let service = Service::new(backend.clone(), streams.clone()).map_err(io::Error::other)?;
         let service = FlightServiceServer::new(service).max_decoding_message_size(MOST_MESSAGE);
         let gate = Gate::new(backend, calls.clone());

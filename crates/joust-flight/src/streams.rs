@@ -1,34 +1,38 @@
-//! Streams of rows to clients: as fast as the client reads, cancellable by name, closed if the client stops reading.
+//! Statements that run and streams of rows to clients: as fast as the client reads, cancellable by name, closed if the
+//! client stops reading.
 
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
-use arrow_flight::FlightData;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
+use arrow_flight::{CancelStatus, FlightData};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use tonic::{Code, Status};
 
 use crate::backend::BatchStream;
 use crate::calls::Running;
+use crate::heartbeat::with_heartbeats;
 
 /// A client may read nothing for this long.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The rows on their way to clients.
-#[derive(Default)]
+/// The statements that have not ended.
 pub struct Streams {
     active: Mutex<HashMap<u64, Weak<Active>>>,
     last: AtomicU64,
+    /// The longest silence of a statement that works.
+    pub heartbeat: Duration,
 }
 
-/// A stream that has not ended.
+/// A statement that has not ended.
 struct Active {
     caller: String,
     /// The name with which its client cancels it.
@@ -37,13 +41,22 @@ struct Active {
 }
 
 struct State {
-    rows: Option<BoxStream<'static, Result<FlightData, Status>>>,
-    /// Why the rows were dropped.
+    phase: Phase,
+    /// It may have changed something.
+    is_change: bool,
+    /// Why it was ended.
     closed: Option<Status>,
     /// Since when the next step is the client's.
     waits_since: Option<Instant>,
-    /// Of the reply that waits for the engine.
+    /// Of the task that waits for the engine.
     waker: Option<Waker>,
+}
+
+enum Phase {
+    /// The call has no answer yet.
+    Runs,
+    Sends(BoxStream<'static, Result<FlightData, Status>>),
+    Ended,
 }
 
 impl Active {
@@ -51,68 +64,74 @@ impl Active {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops the rows, which cancels their work. The client gets `status` if it reads on.
-    fn close(&self, status: Status) -> bool {
+    /// Drops the work. The client gets `status` if it waits or reads on. Returns `None` if the statement has ended.
+    fn close(&self, status: Status) -> Option<CancelStatus> {
         let mut state = self.state();
-        let rows = state.rows.take();
-        if rows.is_some() {
-            state.closed = Some(status);
+        let phase = std::mem::replace(&mut state.phase, Phase::Ended);
+        if matches!(phase, Phase::Ended) {
+            return None;
         }
+        state.closed = Some(status);
+        // A change may be past the point where it can be stopped.
+        let closed = match state.is_change {
+            true => CancelStatus::Cancelling,
+            false => CancelStatus::Cancelled,
+        };
         let waker = state.waker.take();
         drop(state);
+        drop(phase);
         if let Some(waker) = waker {
             waker.wake();
         }
-        rows.is_some()
+        Some(closed)
     }
 }
 
 impl Streams {
-    /// Sends the schema, then the rows.
-    pub fn send(
-        self: &Arc<Self>,
-        running: &Arc<Running>,
-        caller: &str,
-        execution: Option<String>,
-        (schema, batches): (SchemaRef, BatchStream),
-    ) -> RowStream {
-        let batches = batches.map_err(FlightError::from);
-        let encoded = FlightDataEncoderBuilder::new()
-            .with_schema(schema)
-            .build(batches)
-            .map_err(Status::from);
+    pub fn new(heartbeat: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            active: Mutex::default(),
+            last: AtomicU64::default(),
+            heartbeat,
+        })
+    }
+
+    /// A statement begins. `execution`: with this name its client cancels it.
+    pub fn begin(self: &Arc<Self>, caller: &str, execution: Option<String>) -> Begun {
         let active = Arc::new(Active {
             caller: caller.to_string(),
             execution,
             state: Mutex::new(State {
-                rows: Some(encoded.boxed()),
+                phase: Phase::Runs,
+                is_change: false,
                 closed: None,
-                waits_since: Some(Instant::now()),
+                waits_since: None,
                 waker: None,
             }),
         });
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         self.active().insert(number, Arc::downgrade(&active));
-        running.begin_stream();
-        RowStream {
+        Begun {
             streams: self.clone(),
             number,
             active,
-            running: running.clone(),
         }
     }
 
-    /// Streams that have not ended.
+    /// Streams of rows that have not ended.
     pub fn len(&self) -> usize {
-        self.active().len()
+        let all = self.snapshot();
+        let sends = |active: &&Arc<Active>| matches!(active.state().phase, Phase::Sends(_));
+        all.iter().filter(sends).count()
     }
 
-    /// Cancels the streams of a caller's execution. Returns whether there was one.
-    pub fn cancel(&self, caller: &str, execution: &str) -> bool {
-        let mut cancelled = false;
+    /// Cancels the statements of a caller's execution. Returns `None` if there was none.
+    pub fn cancel(&self, caller: &str, execution: &str) -> Option<CancelStatus> {
+        let mut cancelled = None;
         for active in self.snapshot() {
             if active.caller == caller && active.execution.as_deref() == Some(execution) {
-                cancelled |= active.close(Status::cancelled("the statement was cancelled"));
+                let closed = active.close(Status::cancelled("the statement was cancelled"));
+                cancelled = cancelled.max(closed);
             }
         }
         cancelled
@@ -148,11 +167,75 @@ impl Streams {
     }
 }
 
-/// The messages of a reply.
-pub struct RowStream {
+/// A statement that has begun. Dropping it, and the stream that it sends, ends it.
+pub struct Begun {
     streams: Arc<Streams>,
     number: u64,
     active: Arc<Active>,
+}
+
+impl Begun {
+    /// From now on the statement may change something.
+    pub fn changes(&self) {
+        self.active.state().is_change = true;
+    }
+
+    pub fn is_change(&self) -> bool {
+        self.active.state().is_change
+    }
+
+    /// Runs the work before the answer. If the client cancels the statement, drops the work.
+    pub async fn run<T>(&self, work: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let mut state = self.active.state();
+            if let Some(status) = state.closed.take() {
+                return Poll::Ready(Err(status));
+            }
+            state.waker = Some(context.waker().clone());
+            drop(state);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Sends the schema, then the rows, with empty batches while the engine works.
+    pub fn send(
+        self,
+        running: &Arc<Running>,
+        (schema, batches): (SchemaRef, BatchStream),
+    ) -> RowStream {
+        let encoder = FlightDataEncoderBuilder::new()
+            .with_schema(schema.clone())
+            .build(batches.map_err(FlightError::from));
+        // Without dictionaries.
+        let sent = encoder.known_schema().unwrap_or(schema);
+        let messages = encoder.map_err(Status::from).boxed();
+        let messages = with_heartbeats(self.streams.heartbeat, sent, messages);
+        let mut state = self.active.state();
+        // It was cancelled after its work had ended.
+        if matches!(state.phase, Phase::Runs) {
+            state.phase = Phase::Sends(messages);
+        }
+        state.waits_since = Some(Instant::now());
+        drop(state);
+        running.begin_stream();
+        RowStream {
+            begun: self,
+            running: running.clone(),
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.streams.active().remove(&self.number);
+    }
+}
+
+/// The messages of a reply.
+pub struct RowStream {
+    begun: Begun,
     running: Arc<Running>,
 }
 
@@ -160,8 +243,8 @@ impl Stream for RowStream {
     type Item = Result<FlightData, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut state = self.active.state();
-        let Some(rows) = state.rows.as_mut() else {
+        let mut state = self.begun.active.state();
+        let Phase::Sends(messages) = &mut state.phase else {
             let closed = state.closed.take();
             if let Some(status) = &closed {
                 self.running.end(status.clone());
@@ -169,7 +252,7 @@ impl Stream for RowStream {
             return Poll::Ready(closed.map(Err));
         };
         // The engine works, or the stream has ended.
-        let polled = rows.poll_next_unpin(context);
+        let polled = messages.poll_next_unpin(context);
         state.waits_since = polled.is_ready().then(Instant::now);
         match &polled {
             Poll::Ready(Some(Ok(message))) => {
@@ -178,20 +261,14 @@ impl Stream for RowStream {
             }
             Poll::Ready(Some(Err(status))) => {
                 self.running.end(status.clone());
-                state.rows = None;
+                state.phase = Phase::Ended;
             }
             Poll::Ready(None) => {
                 self.running.end(Status::new(Code::Ok, ""));
-                state.rows = None;
+                state.phase = Phase::Ended;
             }
             Poll::Pending => state.waker = Some(context.waker().clone()),
         }
         polled
-    }
-}
-
-impl Drop for RowStream {
-    fn drop(&mut self) {
-        self.streams.active().remove(&self.number);
     }
 }

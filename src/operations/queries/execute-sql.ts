@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
 import { IDEMPOTENCY_KEY } from "../../api/idempotency/key.js";
 import { operation } from "../../api/operation.js";
+import { prefersAsync } from "../../api/prefer-header.js";
 import { commonMembers, nothing } from "../../api/schemas.js";
 import { encodeResult } from "../statements/statement-result.js";
 import { statementServices } from "../statements/statement-run.js";
@@ -92,7 +93,3 @@ export const executeSql = operation({
     return { kind: "arrow", contentType, answer, headers: result.headers };
   },
 });
-
-/** Whether a header Prefer (RFC 7240) asks for a reply before a job has ended. */
-const prefersAsync = (prefer: string): boolean =>
-  prefer.split(",").some((preference) => preference.trim().toLowerCase() === "respond-async");

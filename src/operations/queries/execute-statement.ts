@@ -1,5 +1,5 @@
 import { timeoutOf } from "../../api/time-left.js";
-import type { SqlDescription, SqlOptions } from "../../engine/index.js";
+import type { SqlColumn, SqlDescription, SqlOptions } from "../../engine/index.js";
 import type { Change } from "../statements/change.js";
 import { executeChange } from "../statements/execute-change.js";
 import { resultColumns, type StatementResult } from "../statements/statement-result.js";
@@ -12,6 +12,8 @@ export interface Statement extends StatementCall {
   readonly body: Uint8Array;
   /** Time that the call has left, ms; undefined without a deadline. */
   readonly timeLeftMs: number | undefined;
+  /** A statement that is no query begins: its result will have these columns, here without values. */
+  onChange?(columns: SqlColumn[]): void;
 }
 
 /** What a statement did: a query has rows, another statement a result. */
@@ -35,6 +37,7 @@ export async function executeStatement<Rows>(
   if (change === undefined) {
     return { kind: "rows", rows: await runQuery(services, tables, runOf(statement), query) };
   }
+  statement.onChange?.(resultColumns(JSON.parse(change) as Change, statement.respondAsync));
   const result = await executeChange(services, statement, { body, tables }, change);
   return { kind: "result", result };
 }
@@ -53,7 +56,9 @@ export async function describeStatement(
   const { body } = statement;
   const { tables, change, parameters } = await services.engine.sqlStatement(body);
   if (change !== undefined) {
-    return { kind: "change", columns: resultColumns(JSON.parse(change) as Change), parameters };
+    const columns = resultColumns(JSON.parse(change) as Change, false);
+    const texts = columns.filter((column) => column.texts).map(({ name }) => name);
+    return { kind: "change", columns: texts, parameters };
   }
   const description = await runQuery(services, tables, runOf(statement), (options) =>
     services.engine.describeSql(body, options),

@@ -11,6 +11,10 @@ export interface StatementResult {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The column of a statement that changes rows, and of one that enqueued a job. */
+const COUNT = "count";
+const JOB_ID = "job_id";
+
 /** The columns of DESCRIBE MATERIALIZED VIEW and SHOW MATERIALIZED VIEWS. */
 export const VIEW_QUERY = "query";
 export const VIEW_NAME = "name";
@@ -24,7 +28,7 @@ const passedHeaders = ({ headers }: Pick<JsonReply, "headers">): Record<string, 
 /** The result of a statement that changes rows: their number. */
 export const counted = (reply: JsonReply, ...members: readonly string[]): StatementResult => {
   const count = members.reduce((sum, member) => sum + (reply.value[member] as number), 0);
-  return { columns: [{ name: "count", numbers: [count] }], headers: passedHeaders(reply) };
+  return { columns: [{ name: COUNT, numbers: [count] }], headers: passedHeaders(reply) };
 };
 
 /** The result of a statement that changes names or columns: nothing. */
@@ -48,7 +52,7 @@ export async function afterJob(
   const headers = passedHeaders(reply);
   if (call.respondAsync) {
     return {
-      columns: [{ name: "job_id", texts: [id] }],
+      columns: [{ name: JOB_ID, texts: [id] }],
       headers: { ...headers, "preference-applied": "respond-async" },
     };
   }
@@ -56,10 +60,31 @@ export async function afterJob(
   return { columns: [], headers };
 }
 
-/** The names of the columns that the result of a statement has, if they are known and have texts. */
-export function resultColumns({ kind }: Change): string[] {
-  if (kind === "describe_view") return [VIEW_QUERY];
-  return kind === "show_views" ? [VIEW_NAME] : [];
+/** The columns of a statement's result, without values. `respondAsync`: the caller does not wait for a job. */
+export function resultColumns({ kind }: Change, respondAsync: boolean): SqlColumn[] {
+  switch (kind) {
+    case "insert":
+    case "delete":
+    case "update":
+    case "merge":
+      return [{ name: COUNT, numbers: [] }];
+    case "describe_view":
+      return [{ name: VIEW_QUERY, texts: [] }];
+    case "show_views":
+      return [{ name: VIEW_NAME, texts: [] }];
+    case "create_index":
+    case "create_view":
+    case "refresh_view":
+      return respondAsync ? [{ name: JOB_ID, texts: [] }] : [];
+    default:
+      return [];
+  }
+}
+
+/** The number of changed rows, if that is the result. */
+export function countOf({ columns }: StatementResult): number | undefined {
+  const [column] = columns;
+  return columns.length === 1 && column?.name === COUNT ? column.numbers?.[0] : undefined;
 }
 
 /** A result in the format of the reply. */

@@ -38,7 +38,7 @@ pub use names::At;
 pub use output::Output;
 pub(crate) use plain::plain_type;
 pub use request::{ReadStatement, read_statement};
-pub use result::{Column, Values, answer as result, rows as result_rows};
+pub use result::{Column, Values, answer as result, rows as result_rows, schema as columns_schema};
 pub use rows::{Description, Rows};
 pub use run::{Resources, Source, describe, rows, run, written_rows};
 pub(crate) use source::{ScanSize, SourceTable};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::output::Output;
 use super::rows::{Rows, Started};
@@ -71,16 +71,21 @@ pub async fn rows(columns: Vec<Column>, memory: &Memory) -> Result<Rows> {
     ))
 }
 
+/// The schema of a result with these columns.
+pub fn schema(columns: &[Column]) -> SchemaRef {
+    let fields = columns
+        .iter()
+        .map(|column| Field::new(&column.name, column.values.data_type(), false));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
 /// `encoding`: memory that the encoder of the rows needs.
 async fn started(columns: Vec<Column>, memory: &Memory, encoding: usize) -> Result<Started> {
     let bytes: usize = columns.iter().map(|column| column.values.bytes()).sum();
     let memory = memory
         .take(Use::Query, FIXED + 3 * bytes + encoding)
         .await?;
-    let fields = columns
-        .iter()
-        .map(|column| Field::new(&column.name, column.values.data_type(), false));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let schema = schema(&columns);
     let values: Vec<ArrayRef> = columns
         .into_iter()
         .map(|column| column.values.array())

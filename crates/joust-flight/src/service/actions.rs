@@ -125,11 +125,11 @@ impl Service {
     fn cancel(&self, call: &Call, info: &FlightInfo) -> Result<CancelStatus, Status> {
         let execution = ticket::execution(info)?;
         let caller = &call.context.caller;
-        Ok(match self.streams.cancel(caller, &execution) {
-            true => CancelStatus::Cancelled,
-            // It has ended, or has not begun.
-            false => CancelStatus::NotCancellable,
-        })
+        // Without one it has ended, or has not begun.
+        Ok(self
+            .streams
+            .cancel(caller, &execution)
+            .unwrap_or(CancelStatus::NotCancellable))
     }
 }
 

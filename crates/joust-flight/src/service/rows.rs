@@ -3,19 +3,27 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::sql::Command;
 use arrow_flight::{FlightData, Ticket};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future, stream};
+use tokio::time::sleep;
 use tonic::{Status, Streaming};
 
 use super::commands::{built, check_transaction, unserved_command};
 use super::{Messages, Service};
 use crate::access::Call;
-use crate::backend::{Context, Outcome, Statement};
+use crate::backend::{BatchStream, Context, Execution, Outcome, Statement};
 use crate::status::{internal, invalid};
 use crate::ticket::Handle;
 use crate::{metadata, parameters, ticket};
+
+/// A statement after its first silence.
+enum Waited {
+    Ended(Outcome),
+    /// A change that still runs, with the columns of its result.
+    Runs(SchemaRef),
+}
 
 impl Service {
     pub(super) async fn redeem(
@@ -108,7 +116,7 @@ impl Service {
         self.run(call, &call.context, &statement, None).await
     }
 
-    /// The schema first, as soon as the statement is planned. `execution`: with this name its client cancels it.
+    /// The schema first: of a query as soon as it is planned, of a change at the first heartbeat.
     async fn run(
         &self,
         call: &Call,
@@ -116,28 +124,72 @@ impl Service {
         statement: &Statement,
         execution: Option<String>,
     ) -> Result<Messages<FlightData>, Status> {
-        match self.backend.execute(context, statement).await? {
-            Outcome::Rows { schema, batches } => {
-                let rows = (schema, batches);
-                let caller = &context.caller;
-                let stream = self.streams.send(&call.running, caller, execution, rows);
-                Ok(stream.boxed())
+        let begun = self.streams.begin(&context.caller, execution);
+        let Execution {
+            columns,
+            mut outcome,
+        } = self.backend.execute(context, statement);
+        let silence = async {
+            let Ok(columns) = columns.await else {
+                return future::pending().await;
+            };
+            begun.changes();
+            sleep(self.streams.heartbeat).await;
+            columns
+        };
+        let waiting = async {
+            tokio::select! {
+                outcome = &mut outcome => Ok(Waited::Ended(outcome?)),
+                columns = silence => Ok(Waited::Runs(columns)),
             }
-            Outcome::Changed(Some(count)) => {
-                let count: ArrayRef = Arc::new(Int64Array::from(vec![count]));
-                let batch = RecordBatch::try_from_iter([("count", count)]).map_err(internal)?;
-                Ok(self.send_batch(call, batch))
+        };
+        let rows = match begun.run(waiting).await? {
+            Waited::Ended(outcome) => rows_of(outcome, None)?,
+            Waited::Runs(columns) => {
+                let expected = columns.clone();
+                let batches = stream::once(async move {
+                    let (_, batches) = rows_of(outcome.await?, Some(&expected))?;
+                    Ok::<_, Status>(batches)
+                });
+                (columns, batches.try_flatten().boxed())
             }
-            Outcome::Changed(None) => {
-                let none = RecordBatch::new_empty(Arc::new(Schema::empty()));
-                Ok(self.send_batch(call, none))
-            }
-        }
+        };
+        Ok(begun.send(&call.running, rows).boxed())
     }
 
     fn send_batch(&self, call: &Call, batch: RecordBatch) -> Messages<FlightData> {
-        let rows = (batch.schema(), stream::iter([Ok(batch)]).boxed());
-        let caller = &call.context.caller;
-        self.streams.send(&call.running, caller, None, rows).boxed()
+        let begun = self.streams.begin(&call.context.caller, None);
+        begun.send(&call.running, one(batch)).boxed()
     }
+}
+
+/// `expected`: the columns that the client has got already.
+fn rows_of(
+    outcome: Outcome,
+    expected: Option<&SchemaRef>,
+) -> Result<(SchemaRef, BatchStream), Status> {
+    let (schema, batches) = match outcome {
+        Outcome::Rows { schema, batches } => (schema, batches),
+        Outcome::Changed(Some(count)) => {
+            let columns = vec![Field::new("count", DataType::Int64, false)];
+            let count: ArrayRef = Arc::new(Int64Array::from(vec![count]));
+            let schema = Arc::new(Schema::new(columns));
+            one(RecordBatch::try_new(schema, vec![count]).map_err(internal)?)
+        }
+        Outcome::Changed(None) => {
+            let none = Arc::new(Schema::empty());
+            let schema = expected.unwrap_or(&none);
+            one(RecordBatch::new_empty(schema.clone()))
+        }
+    };
+    match expected {
+        Some(expected) if *expected != schema => Err(internal(format!(
+            "a statement announced {expected:?} and has {schema:?}"
+        ))),
+        _ => Ok((schema, batches)),
+    }
+}
+
+fn one(batch: RecordBatch) -> (SchemaRef, BatchStream) {
+    (batch.schema(), stream::iter([Ok(batch)]).boxed())
 }

@@ -2,14 +2,14 @@
 
 use arrow_flight::FlightData;
 use arrow_flight::sql::{Command, DoPutPreparedStatementResult, DoPutUpdateResult};
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future};
 use prost::Message;
 use tonic::{Status, Streaming};
 
 use super::Service;
 use super::commands::{check_transaction, unserved_command};
 use crate::access::Call;
-use crate::backend::{Context, Outcome, Statement};
+use crate::backend::{Context, Execution, Outcome, Statement};
 use crate::status::invalid;
 use crate::{parameters, ticket};
 
@@ -38,7 +38,7 @@ impl Service {
                     sql: update.query,
                     ..Statement::default()
                 };
-                self.change(&call.context, &statement).await
+                self.change(&call.context, &statement, None).await
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let handle = query.prepared_statement_handle;
@@ -54,7 +54,7 @@ impl Service {
             }
             Command::CommandPreparedStatementUpdate(update) => {
                 let handle = &update.prepared_statement_handle;
-                let (_, prepared) = self.prepared.get(caller, handle)?;
+                let (handle, prepared) = self.prepared.get(caller, handle)?;
                 let mut statement = prepared.statement();
                 if let Some(row) = parameters::read(first, messages).await? {
                     statement.parameters = (row.num_columns() > 0).then_some(row);
@@ -63,18 +63,43 @@ impl Service {
                     scope: prepared.scope,
                     ..call.context.clone()
                 };
-                self.change(&context, &statement).await
+                self.change(&context, &statement, Some(handle)).await
             }
             other => Err(unserved_command(&other)),
         }
     }
 
-    async fn change(&self, context: &Context, statement: &Statement) -> Result<Vec<u8>, Status> {
-        match self.backend.execute(context, statement).await? {
+    /// `execution`: with this name its client cancels it.
+    async fn change(
+        &self,
+        context: &Context,
+        statement: &Statement,
+        execution: Option<String>,
+    ) -> Result<Vec<u8>, Status> {
+        let begun = self.streams.begin(&context.caller, execution);
+        let Execution { columns, outcome } = self.backend.execute(context, statement);
+        let watch = async {
+            if columns.await.is_ok() {
+                begun.changes();
+            }
+            future::pending().await
+        };
+        let work = async {
+            tokio::select! {
+                outcome = outcome => outcome,
+                never = watch => never,
+            }
+        };
+        match begun.run(work).await? {
             Outcome::Changed(count) => {
                 let record_count = count.unwrap_or(UNKNOWN);
                 Ok(DoPutUpdateResult { record_count }.encode_to_vec())
             }
+            // The client of an update reads no rows, such as the id of a job.
+            Outcome::Rows { .. } if begun.is_change() => Ok(DoPutUpdateResult {
+                record_count: UNKNOWN,
+            }
+            .encode_to_vec()),
             Outcome::Rows { .. } => Err(invalid(
                 "the statement is a query: run it as a query, not as an update",
             )),

@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use arrow_flight::{FlightData, FlightInfo};
 use async_trait::async_trait;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use tokio::sync::oneshot;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::backend::{
-    Backend, Context, Described, Identified, Incoming, Outcome, Report, Statement,
+    Backend, Context, Described, Execution, Identified, Incoming, Outcome, Report, Statement,
 };
 use crate::{Options, Server, of_code};
 
@@ -30,7 +31,7 @@ pub struct Seen {
     /// The addresses of the clients of all calls.
     pub remotes: std::sync::Mutex<Vec<String>>,
     pub batches: AtomicUsize,
-    /// Streams of rows that exist.
+    /// Streams of rows, and slow statements, that exist.
     pub streams: AtomicUsize,
     pub reports: std::sync::Mutex<Vec<Report>>,
 }
@@ -125,9 +126,10 @@ impl Backend for Fake {
                 parameters: Arc::new(Schema::new(vec![parameter])),
             });
         }
-        let schema = match statement.sql.starts_with("ROWS") {
-            true => batch().schema(),
-            false => self.rows(context, statement)?[0].schema(),
+        let schema = match statement.sql.as_str() {
+            sql if sql.starts_with("ROWS") => batch().schema(),
+            sql if sql.starts_with("SLOW") => none.clone(),
+            _ => self.rows(context, statement)?[0].schema(),
         };
         Ok(Described {
             schema,
@@ -135,7 +137,43 @@ impl Backend for Fake {
         })
     }
 
-    async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status> {
+    fn execute(&self, context: &Context, statement: &Statement) -> Execution {
+        let (sender, columns) = oneshot::channel();
+        let (backend, context, statement) = (self.clone(), context.clone(), statement.clone());
+        let outcome = async move { backend.outcome(&context, &statement, sender).await };
+        Execution {
+            columns,
+            outcome: outcome.boxed(),
+        }
+    }
+
+    fn finished(&self, report: Report) {
+        self.0.reports.lock().unwrap().push(report);
+    }
+}
+
+impl Fake {
+    async fn outcome(
+        &self,
+        context: &Context,
+        statement: &Statement,
+        columns: oneshot::Sender<SchemaRef>,
+    ) -> Result<Outcome, Status> {
+        // `SLOW CHANGE 300`, `SLOW FAILURE 300`, `SLOW PLAN 300`: ms.
+        let words: Vec<&str> = statement.sql.split(' ').collect();
+        if let ["SLOW", kind, millis] = words[..] {
+            self.0.streams.fetch_add(1, Ordering::SeqCst);
+            let _open = Open(self.0.clone());
+            if kind != "PLAN" {
+                let count = Field::new("count", DataType::Int64, false);
+                let _ = columns.send(Arc::new(Schema::new(vec![count])));
+            }
+            tokio::time::sleep(Duration::from_millis(millis.parse().unwrap())).await;
+            return match kind {
+                "FAILURE" => Err(of_code(13, "the change failed")),
+                _ => Ok(Outcome::Changed(Some(3))),
+            };
+        }
         if statement.sql == "CHANGE" {
             return Ok(Outcome::Changed(Some(3)));
         }
@@ -158,10 +196,6 @@ impl Backend for Fake {
         };
         Ok(Outcome::Rows { schema, batches })
     }
-
-    fn finished(&self, report: Report) {
-        self.0.reports.lock().unwrap().push(report);
-    }
 }
 
 /// A server of one test.
@@ -177,6 +211,7 @@ pub async fn start() -> Started {
         host: "127.0.0.1".to_string(),
         port: 0,
         certificate: None,
+        heartbeat: Duration::from_millis(100),
     };
     let server = Server::listen(Arc::new(fake), options).await.unwrap();
     Started { server, seen }

@@ -5,4 +5,5 @@ mod fake;
 mod lancedb;
 mod metadata;
 mod prepared;
+mod running;
 mod statements;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
-use futures::{StreamExt, stream};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use futures::{FutureExt, StreamExt, stream};
 use joust_core::sql::request_body;
 use joust_flight::{
-    Backend, Code, Context, Described, Identified, Incoming, Outcome, Report, Statement, Status,
-    of_code, with_cause,
+    Backend, Code, Context, Described, Execution, Identified, Incoming, Outcome, Report, Statement,
+    Status, of_code, with_cause,
 };
 use napi::Status as NapiStatus;
 use napi::bindgen_prelude::FnArgs;
@@ -26,14 +26,16 @@ pub type Tell = ThreadsafeFunction<
 >;
 
 /// JavaScript as the backend of the service. One function gets all events, because only then they stay in order.
+#[derive(Clone)]
 pub struct JsBackend {
     pub tell: Arc<Tell>,
 }
 
 impl JsBackend {
     /// Dropping the future before the answer aborts the work in JavaScript.
-    async fn ask(&self, event: FlightEvent, body: Option<Vec<u8>>) -> Result<Answer, Status> {
+    async fn ask(&self, event: FlightEvent, question: Question) -> Result<Answer, Status> {
         let (sender, receiver) = oneshot::channel();
+        let Question { body, columns } = question;
         let mut abort = Abort {
             call: event.call,
             tell: Some(self.tell.clone()),
@@ -42,6 +44,7 @@ impl JsBackend {
             event,
             body,
             answer: Some(sender),
+            columns,
         };
         let called = self
             .tell
@@ -54,25 +57,32 @@ impl JsBackend {
         abort.tell = None;
         answer.unwrap_or_else(|_| Err(Status::internal("the server did not answer the call")))
     }
+}
 
-    async fn ask_about(
-        &self,
-        kind: &str,
-        context: &Context,
-        statement: &Statement,
-    ) -> Result<Answer, Status> {
-        let parameters = statement.parameters.as_ref();
-        let body = request_body(&statement.sql, parameters, statement.open).map_err(failed)?;
-        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        let event = FlightEvent {
-            call: context.call as f64,
-            kind: kind.to_string(),
-            database: present(&context.scope.database),
-            namespace_path: present(&context.scope.namespace),
-            ..FlightEvent::default()
-        };
-        self.ask(event, Some(body)).await
-    }
+/// What JavaScript gets besides an event.
+#[derive(Default)]
+struct Question {
+    body: Option<Vec<u8>>,
+    columns: Option<oneshot::Sender<SchemaRef>>,
+}
+
+/// The event of a statement, and its body.
+fn event_of(
+    kind: &str,
+    context: &Context,
+    statement: &Statement,
+) -> Result<(FlightEvent, Vec<u8>), Status> {
+    let parameters = statement.parameters.as_ref();
+    let body = request_body(&statement.sql, parameters, statement.open).map_err(failed)?;
+    let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let event = FlightEvent {
+        call: context.call as f64,
+        kind: kind.to_string(),
+        database: present(&context.scope.database),
+        namespace_path: present(&context.scope.namespace),
+        ..FlightEvent::default()
+    };
+    Ok((event, body))
 }
 
 /// Tells JavaScript that an answer is not needed any more, unless `tell` is taken.
@@ -100,6 +110,7 @@ fn send(tell: &Tell, kind: &str, call: f64, report: Option<FlightReport>) {
         event,
         body: None,
         answer: None,
+        columns: None,
     };
     tell.call(sent, ThreadsafeFunctionCallMode::NonBlocking);
 }
@@ -115,7 +126,7 @@ impl Backend for JsBackend {
             request_id: Some(incoming.request_id),
             ..FlightEvent::default()
         };
-        match self.ask(event, None).await? {
+        match self.ask(event, Question::default()).await? {
             Answer::Identified(identified) => Ok(identified),
             _ => Err(unexpected()),
         }
@@ -126,7 +137,12 @@ impl Backend for JsBackend {
         context: &Context,
         statement: &Statement,
     ) -> Result<Described, Status> {
-        match self.ask_about("describe", context, statement).await? {
+        let (event, body) = event_of("describe", context, statement)?;
+        let question = Question {
+            body: Some(body),
+            columns: None,
+        };
+        match self.ask(event, question).await? {
             Answer::Described(description) => {
                 let types = description.parameters.into_iter().enumerate();
                 // A parameter of any type is described as text, which the engine casts.
@@ -143,14 +159,28 @@ impl Backend for JsBackend {
         }
     }
 
-    async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status> {
-        match self.ask_about("execute", context, statement).await? {
-            Answer::Rows(sent) => Ok(Outcome::Rows {
-                schema: sent.rows.schema().clone(),
-                batches: stream::try_unfold(Box::new(sent), next).boxed(),
-            }),
-            Answer::Changed(count) => Ok(Outcome::Changed(count)),
-            _ => Err(unexpected()),
+    fn execute(&self, context: &Context, statement: &Statement) -> Execution {
+        let (sender, columns) = oneshot::channel();
+        let backend = self.clone();
+        let event = event_of("execute", context, statement);
+        let outcome = async move {
+            let (event, body) = event?;
+            let question = Question {
+                body: Some(body),
+                columns: Some(sender),
+            };
+            match backend.ask(event, question).await? {
+                Answer::Rows(sent) => Ok(Outcome::Rows {
+                    schema: sent.rows.schema().clone(),
+                    batches: stream::try_unfold(Box::new(sent), next).boxed(),
+                }),
+                Answer::Changed(count) => Ok(Outcome::Changed(count)),
+                _ => Err(unexpected()),
+            }
+        };
+        Execution {
+            columns,
+            outcome: outcome.boxed(),
         }
     }
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
-use joust_core::sql::{Description, Rows};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use joust_core::sql::{Description, Rows, columns_schema};
 use joust_flight::{Identified, Status, of_code, with_cause};
 use napi::bindgen_prelude::{Buffer, FnArgs};
 use napi_derive::napi;
 use tokio::sync::oneshot;
 
+use crate::sql::{SqlColumn, core_columns};
 use crate::sql_rows::{SqlDescription, SqlRows};
 
 /// An event of a call of the Flight SQL server. Those of one call arrive in order.
@@ -79,6 +80,8 @@ pub struct Sent {
     pub body: Option<Vec<u8>>,
     /// Of an event that has a reply.
     pub answer: Option<oneshot::Sender<Result<Answer, Status>>>,
+    /// Of a statement that runs.
+    pub columns: Option<oneshot::Sender<SchemaRef>>,
 }
 
 impl Sent {
@@ -88,6 +91,7 @@ impl Sent {
         event.body = self.body.map(Buffer::from);
         let reply = self.answer.map(|answer| FlightReply {
             answer: Some(answer),
+            columns: self.columns,
         });
         (event, reply).into()
     }
@@ -97,6 +101,7 @@ impl Sent {
 #[napi]
 pub struct FlightReply {
     answer: Option<oneshot::Sender<Result<Answer, Status>>>,
+    columns: Option<oneshot::Sender<SchemaRef>>,
 }
 
 #[napi]
@@ -131,6 +136,15 @@ impl FlightReply {
             Some(rows) => Ok(Answer::Rows(SentRows { rows, overdue })),
             None => Err(Status::internal("the rows were taken before")),
         });
+    }
+
+    /// A statement will change something, and its result will have these columns. Their values are ignored.
+    #[napi]
+    pub fn begins(&mut self, columns: Vec<SqlColumn>) {
+        if let Some(sender) = self.columns.take() {
+            // The client may have cancelled the call.
+            let _ = sender.send(columns_schema(&core_columns(columns)));
+        }
     }
 
     /// A statement without rows has run. `count`: changed rows, if known.

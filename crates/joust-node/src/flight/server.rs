@@ -84,6 +84,7 @@ impl FlightServer {
             port: u16::try_from(options.port)
                 .map_err(|_| napi::Error::from_reason("a port is at most 65535"))?,
             certificate: options.certificate.map(Certificate::from),
+            heartbeat: Options::HEARTBEAT,
         };
         let work = async move {
             let server = Server::listen(backend, options).await.map_err(failed)?;
