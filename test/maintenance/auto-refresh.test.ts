@@ -108,6 +108,23 @@ describe("a computed column with auto_refresh_enabled", () => {
     await hasRows(client, "neighbours", 10, "twice = 6");
   });
 
+  it("is filled by a later job if a job is cancelled", async () => {
+    const { client } = joust;
+    await client.createTable("cancelled", items(20_000));
+    await addTwice(client, "cancelled", {
+      new_columns: [{ name: "twice", computed: slowExpression("name") }],
+    });
+    const job = await waitFor("the backfill runs", async () => {
+      const [newest] = await jobsOf(client, "cancelled", "backfill");
+      return newest?.state === "IN_PROGRESS" && newest;
+    });
+    await client.ok("/v1/jobs/cancel", { job_id: job.job_id });
+    await hasRows(client, "cancelled", 20_000, "twice is not null");
+    const jobs = await jobsOf(client, "cancelled", "backfill");
+    const cancelled = jobs.find(({ job_id }) => job_id === job.job_id);
+    expect([jobs.length, cancelled?.state]).toEqual([2, "CANCELLED"]);
+  });
+
   it("is checked at its own interval beside a column with a longer one", async () => {
     const { client } = joust;
     await client.createTable("intervals", items(10));
