@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { transportOf } from "../../../src/http/transport/open.js";
-import { watchCertificate } from "../../../src/http/transport/tls.js";
+import { certificateWatch } from "../../../src/http/transport/tls.js";
 import type { TlsFiles, Transport } from "../../../src/http/transport/transport.js";
 import { copyPair, newCertificate } from "../../harness/certificate.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
@@ -97,7 +97,7 @@ describe.each(["uws", "node"] as const)("TLS with the transport %s", (choice) =>
 it("a replaced certificate file is noticed", async () => {
   const used = certificate("watched");
   let changes = 0;
-  const unwatch = watchCertificate(used, () => {
+  const unwatch = certificateWatch(used).start(() => {
     changes += 1;
   });
   copyPair(certificate("next"), used);
