@@ -1171,6 +1171,31 @@ export interface UpdateResult {
   numUpdatedRows: number
 }
 
+/** Makes credentials that read the table at a location, and nothing else. */
+export declare function vendCredentials(location: string, options: VendingOptions): Promise<VendedCredentials>
+
+/** Temporary credentials of S3. */
+export interface VendedCredentials {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken: string
+  /** Milliseconds since the epoch. */
+  expiresAtMillis: number
+}
+
+/** Whose credentials to make. */
+export interface VendingOptions {
+  /** Of the table's object store. */
+  storageOptions: Record<string, string>
+  /** The ARN of the role that STS assumes. */
+  role: string
+  /** The address of STS; that of AWS when absent. */
+  endpoint?: string
+  /** The name of the session in the log of the store. */
+  session: string
+  lifetimeMs: number
+}
+
 /** A range of versions, for deletion. */
 export interface VersionRange {
   /** Inclusive. */

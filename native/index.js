@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, flightStats, seal, unseal, versions } = nativeBinding
+const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, flightStats, seal, unseal, vendCredentials, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
@@ -793,5 +793,6 @@ export { checkRowFilter }
 export { flightStats }
 export { seal }
 export { unseal }
+export { vendCredentials }
 export { versions }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -1,6 +1,7 @@
 import type { AuditFileOptions } from "../telemetry/audit/audit-file.js";
 import type { LogLevel } from "../telemetry/logger.js";
 import type { OtlpSettings } from "../telemetry/otlp/start.js";
+import type { VendingSettings } from "./vending.js";
 
 /** How the server maintains tables. */
 export interface MaintenanceSettings {
@@ -91,4 +92,6 @@ export interface Config {
   readonly cpuThreads?: number;
   readonly storageOptions: Readonly<Record<string, string>>;
   readonly drainTimeoutMs: number;
+  /** Absent: clients get no credentials. */
+  readonly vending?: VendingSettings;
 }

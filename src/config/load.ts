@@ -11,6 +11,7 @@ import { type OptionName, type OptionValues, serverOptions } from "./options.js"
 import { corsOriginsOf } from "./origins.js";
 import { otlpSettings } from "./otlp.js";
 import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
+import { vendingOf } from "./vending.js";
 
 export interface ConfigContext {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -65,6 +66,10 @@ export function loadConfig(
     viewDiskBytes: values["view-disk"],
     prewarm: values.prewarm,
     httpThreads: values["http-threads"],
+    ...present(
+      "vending",
+      vendingOf(root, values["vend-role"], values["vend-endpoint"], values["vend-lifetime"]),
+    ),
     ...present("sqlPort", values["sql-port"]),
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
     ...present("limitsFile", values.limits && resolve(cwd, values.limits)),

@@ -14,6 +14,7 @@ import {
   text,
 } from "./option.js";
 import { origins } from "./origins.js";
+import { roleArn } from "./vending.js";
 
 const option = <const O extends Option<unknown>>(declaration: O): O => declaration;
 
@@ -228,6 +229,19 @@ export const serverOptions = {
     type: pair,
     repeatable: true,
     help: "option of the object store, such as aws_endpoint=http://localhost:9000",
+  }),
+  "vend-role": option({
+    type: roleArn,
+    help: "AWS role that the server assumes to give clients temporary credentials for the files of one table (vend_credentials)",
+  }),
+  "vend-endpoint": option({
+    type: providerUrl,
+    help: "address of the STS server of --vend-role; default: that of AWS in the region of the bucket",
+  }),
+  "vend-lifetime": option({
+    type: duration,
+    fallback: "1h",
+    help: "how long credentials of --vend-role are valid, from 15m to 12h",
   }),
   "drain-timeout": option({
     type: duration,

@@ -18,6 +18,7 @@ export const {
   cancelQuery,
   checkRowFilter,
   flightStats,
+  vendCredentials,
 } = native;
 export type Engine = InstanceType<typeof Engine>;
 export type FlightServer = InstanceType<typeof FlightServer>;

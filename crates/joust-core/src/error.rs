@@ -79,6 +79,18 @@ impl Error {
         }
     }
 
+    /// A service that joust needs does not do its work: code 17. Only the log has the cause.
+    pub fn unavailable(
+        message: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            code: Code::ServiceUnavailable,
+            message: message.into(),
+            source: Some(Arc::from(source.into())),
+        }
+    }
+
     /// A failure while the engine processed a client's input.
     pub(crate) fn of_input(error: impl Into<Self>) -> Self {
         error.into().blame_input()

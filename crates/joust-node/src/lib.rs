@@ -43,6 +43,7 @@ mod sql_rows;
 mod table;
 mod task;
 mod upload;
+mod vended;
 mod versions;
 mod view;
 

@@ -12,6 +12,7 @@ mod local_stores;
 mod local_writer;
 pub mod root;
 mod sessions;
+pub mod vended;
 pub(crate) mod version_hint;
 
 use std::collections::HashMap;

@@ -4,6 +4,7 @@ import { idBelow } from "../../../api/database.js";
 import { operation, type Reply } from "../../../api/operation.js";
 import { branch, count, stringMap, version } from "../../../api/schemas.js";
 import type { Services } from "../../../api/services.js";
+import type { TableRecord } from "../../../catalog/catalog.js";
 import type { ReadOptions } from "../../../engine/index.js";
 import { invalidInput } from "../../../foundation/errors.js";
 import { isOnlyDeclared, onDeclared, onTable, tableHandle } from "../../../tables/open-table.js";
@@ -12,6 +13,7 @@ import { branchName, onBranch, readOptions } from "../../../tables/target.js";
 import { arrowSchema } from "./arrow-schema.js";
 import { readCache, writeCache } from "./description-cache.js";
 import { declaredReply, descriptionReply, type Form, formNumber } from "./table-description.js";
+import { type VendedOptions, vendedCredentials } from "./vended-credentials.js";
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
@@ -36,7 +38,9 @@ export const describeTable = operation({
       tag: Type.Optional(Type.String({ description: "name of the version to describe" })),
       branch,
       ...flags,
-      vend_credentials: flag("ignored: credentials never leave the server"),
+      vend_credentials: flag(
+        "add temporary credentials for the files of the table to storage_options, if the server has --vend-role and the caller may read all rows",
+      ),
     }),
   },
   reply: Type.Object({
@@ -72,17 +76,20 @@ export const describeTable = operation({
       declared: call.payload.check_declared ?? call.params.check_declared ?? false,
     };
     const latest = isLatest(call.payload);
-    if (latest && !requiresFresh(call.fresh)) {
+    const vends = call.payload.vend_credentials === true && services.config.vending !== undefined;
+    if (latest && !vends && !requiresFresh(call.fresh)) {
       const cached = cachedDescription(services, call.id, form);
       if (cached !== undefined) return cached;
     }
-    if (latest) return describeLatest(services, call.id, form, options);
+    const vended = async (record: TableRecord) =>
+      vends ? vendedCredentials(services, call, record) : undefined;
+    if (latest) return describeLatest(services, call.id, form, options, vended);
     return onTable(services, call.id, async ({ record, table }) => {
       const tagged = tag === undefined ? undefined : await table.tag(tag);
       const description = await onBranch(table, tagged?.branch ?? branch).describe(
         tagged === undefined ? options : { ...options, version: tagged.version },
       );
-      return descriptionReply(services, record, description, form);
+      return descriptionReply(services, record, description, form, await vended(record));
     });
   },
 });
@@ -116,14 +123,16 @@ function describeLatest(
   id: readonly string[],
   form: Form,
   options: ReadOptions,
+  vended: (record: TableRecord) => Promise<VendedOptions | undefined>,
 ): Promise<Reply> {
   return onDeclared(services, id, async ({ record, table }) => {
     if (await isOnlyDeclared(services, { record, table })) {
       return declaredReply(services, record, form);
     }
     const description = await table.describe(options);
-    const reply = descriptionReply(services, record, description, form);
-    if (!record.restriction) {
+    const credentials = await vended(record);
+    const reply = descriptionReply(services, record, description, form, credentials);
+    if (!record.restriction && !credentials) {
       writeCache(table, record, description.stamp, formNumber(form), reply);
     }
     return reply;

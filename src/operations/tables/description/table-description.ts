@@ -10,6 +10,7 @@ import { storageOptions } from "../../../tables/open-table.js";
 import { versionHeader } from "../../../tables/target.js";
 import { managedVersioning } from "../managed-versioning.js";
 import { publicStorageOptions } from "../storage-options.js";
+import type { VendedOptions } from "./vended-credentials.js";
 
 /** The properties of a request that change the form of the reply. */
 export interface Form {
@@ -26,9 +27,10 @@ export const descriptionReply = (
   record: TableRecord,
   description: TableDescription,
   form: Form,
+  vended?: VendedOptions,
 ): Reply => ({
   kind: "encoded",
-  text: encode(services, record, description, form),
+  text: encode(services, record, description, form, vended),
   headers: versionHeader(description.version),
 });
 
@@ -38,9 +40,10 @@ function encode(
   record: TableRecord,
   description: TableDescription,
   form: Form,
+  vended: VendedOptions | undefined,
 ): string {
   const rest = {
-    ...catalogMembers(services, record, form),
+    ...catalogMembers(services, record, form, vended),
     version: description.version,
     // They count hidden rows too.
     ...(!record.restriction && {
@@ -74,14 +77,16 @@ function catalogMembers(
   services: Pick<Services, "config">,
   record: TableRecord,
   form: Form,
+  vended?: VendedOptions,
 ): object {
   const { id, location, properties } = record;
+  const options = publicStorageOptions(storageOptions(services, record));
   return {
     table: id.at(-1),
     namespace: id.slice(0, -1),
     location,
     ...(form.uri && { table_uri: isRemote(location) ? location : pathToFileURL(location).href }),
-    storage_options: publicStorageOptions(storageOptions(services, record)),
+    storage_options: vended ? { ...options, ...vended } : options,
     properties,
     ...managedVersioning(record),
   };

@@ -18,7 +18,9 @@ export const declaration = Type.Object({
   ),
   properties: Type.Optional(stringMap),
   vend_credentials: Type.Optional(
-    Type.Boolean({ description: "ignored: credentials never leave the server" }),
+    Type.Boolean({
+      description: "ignored: only DescribeTable gives credentials, and only to read",
+    }),
   ),
 });
 

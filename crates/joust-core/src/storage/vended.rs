@@ -1,0 +1,207 @@
+//! Credentials for clients that read the files of one table themselves: temporary, and for the prefix of the table only.
+//!
+//! AWS STS, or the STS of another store, makes them: it assumes a role that may read the bucket, with a session policy
+//! that restricts it to the table.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use url::Url;
+
+use super::StorageOptions;
+use crate::error::{Error, Result};
+
+/// How credentials are made.
+#[derive(Debug, Clone)]
+pub struct Vending {
+    /// The ARN of the role that STS assumes.
+    pub role: String,
+    /// The address of STS; that of AWS in the region of the bucket when absent.
+    pub endpoint: Option<String>,
+    /// The name of the session in the log of the store.
+    pub session: String,
+    pub lifetime: Duration,
+}
+
+/// Temporary credentials.
+#[derive(Clone)]
+pub struct Vended {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+    pub session_token: String,
+    pub expires_at: SystemTime,
+}
+
+/// What the credentials permit: to read the objects below the location of a table, and to list them.
+///
+/// # Errors
+/// The location is not in a bucket, or has characters that a policy would take for a pattern.
+fn policy(location: &str, role: &str) -> Result<Value> {
+    let url = Url::parse(location).map_err(|_| not_vendable(location))?;
+    let (Some(bucket), "s3") = (url.host_str(), url.scheme()) else {
+        return Err(not_vendable(location));
+    };
+    // Object keys are not encoded.
+    let decoded = location.split_once(bucket).map(|(_, path)| path);
+    let prefix = decoded.unwrap_or_default().trim_matches('/');
+    // A policy takes `*` and `?` for patterns, and `${` for the beginning of a variable.
+    if prefix.is_empty() || prefix.contains(['*', '?']) || prefix.contains("${") {
+        return Err(not_vendable(location));
+    }
+    // `aws`, or the name of a partition such as `aws-cn`.
+    let partition = role.split(':').nth(1).filter(|name| !name.is_empty());
+    let arn = format!("arn:{}:s3:::{bucket}", partition.unwrap_or("aws"));
+    Ok(json!({
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": ["s3:GetObject", "s3:GetObjectVersion"],
+                "Resource": format!("{arn}/{prefix}/*"),
+            },
+            {
+                "Effect": "Allow",
+                "Action": "s3:ListBucket",
+                "Resource": arn,
+                "Condition": {"StringLike": {"s3:prefix": [prefix, format!("{prefix}/*")]}},
+            },
+            {"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn},
+        ],
+    }))
+}
+
+fn not_vendable(location: &str) -> Error {
+    Error::invalid(format!(
+        "there are credentials only for tables in a bucket (s3://...) whose path has no pattern, not for {location}"
+    ))
+}
+
+/// Makes credentials that read the table at `location`.
+///
+/// `options`: of the table's object store. Without keys among them, the environment and the host identify joust to STS.
+///
+/// # Errors
+/// `Unsupported` in an engine without S3, `InvalidInput` for a location that is not in a bucket, `ServiceUnavailable` if
+/// STS refuses or cannot be reached.
+#[cfg(feature = "aws")]
+pub async fn vend(location: &str, options: &StorageOptions, vending: Vending) -> Result<Vended> {
+    use aws_config::sts::AssumeRoleProvider;
+    use aws_config::{BehaviorVersion, Region};
+    use aws_credential_types::Credentials;
+    use aws_credential_types::provider::ProvideCredentials;
+
+    /// STS answers within a second.
+    const MOST: Duration = Duration::from_secs(15);
+
+    let policy = policy(location, &vending.role)?.to_string();
+    let option = |name: &str| {
+        let mut options = options.iter();
+        let found = options.find(|(key, _)| {
+            let key = key.to_lowercase();
+            key.strip_prefix("aws_").unwrap_or(&key) == name
+        });
+        found.map(|(_, value)| value.clone())
+    };
+    let mut loader = aws_config::defaults(BehaviorVersion::latest());
+    if let (Some(id), Some(secret)) = (option("access_key_id"), option("secret_access_key")) {
+        let token = option("session_token");
+        loader = loader.credentials_provider(Credentials::new(id, secret, token, None, "joust"));
+    }
+    if let Some(region) = option("region").or_else(|| option("default_region")) {
+        loader = loader.region(Region::new(region));
+    }
+    if let Some(endpoint) = vending.endpoint {
+        loader = loader.endpoint_url(endpoint);
+    }
+    let made = async {
+        let mut config = loader.load().await;
+        if config.region().is_none() {
+            let region = Region::from_static("us-east-1");
+            config = config.into_builder().region(region).build();
+        }
+        let provider = AssumeRoleProvider::builder(vending.role)
+            .session_name(vending.session)
+            .session_length(vending.lifetime)
+            .policy(policy)
+            .configure(&config)
+            .build()
+            .await;
+        provider.provide_credentials().await
+    };
+    let refused = |cause: String| {
+        let message = "STS gave no credentials for the table: the log of the server says why; try again later";
+        Error::unavailable(message, cause)
+    };
+    let made = tokio::time::timeout(MOST, made).await;
+    let made = made.map_err(|_| refused(format!("STS did not answer for {} s", MOST.as_secs())))?;
+    let credentials = made.map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!("{cause:?}"));
+        refused(cause.unwrap_or_else(|| error.to_string()))
+    })?;
+    let expiry = credentials.expiry();
+    let (Some(token), Some(expires_at)) = (credentials.session_token(), expiry) else {
+        return Err(refused("its credentials do not expire".to_string()));
+    };
+    Ok(Vended {
+        access_key_id: credentials.access_key_id().to_string(),
+        secret_access_key: credentials.secret_access_key().to_string(),
+        session_token: token.to_string(),
+        expires_at,
+    })
+}
+
+#[cfg(not(feature = "aws"))]
+pub async fn vend(location: &str, _: &StorageOptions, vending: Vending) -> Result<Vended> {
+    use crate::error::Code;
+
+    policy(location, &vending.role)?;
+    Err(Error::new(
+        Code::Unsupported,
+        "this engine was compiled without S3: it makes no credentials",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROLE: &str = "arn:aws:iam::123456789012:role/readers";
+
+    #[test]
+    fn a_policy_permits_to_read_below_the_table_only() {
+        let policy = policy("s3://bucket/root/a b$t.lance/", ROLE).unwrap();
+        let statements = policy["Statement"].as_array().unwrap();
+        assert_eq!(
+            statements[0]["Resource"],
+            "arn:aws:s3:::bucket/root/a b$t.lance/*"
+        );
+        assert_eq!(
+            statements[1]["Condition"]["StringLike"]["s3:prefix"],
+            json!(["root/a b$t.lance", "root/a b$t.lance/*"])
+        );
+        assert!(statements.iter().all(|one| one["Effect"] == "Allow"));
+        let text = policy.to_string();
+        for action in ["Put", "Delete", "s3:*"] {
+            assert!(!text.contains(action), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_partition_is_that_of_the_role() {
+        let policy = policy("s3://b/t.lance", "arn:aws-cn:iam::1:role/r").unwrap();
+        assert_eq!(policy["Statement"][1]["Resource"], "arn:aws-cn:s3:::b");
+    }
+
+    #[test]
+    fn other_locations_have_no_policy() {
+        for location in [
+            "/data/t.lance",
+            "gs://b/t.lance",
+            "s3://b",
+            "s3://b/a*/t.lance",
+            "s3://b/${x}.lance",
+        ] {
+            assert!(policy(location, ROLE).is_err(), "{location}");
+        }
+    }
+}

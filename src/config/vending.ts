@@ -1,0 +1,50 @@
+import { isRemote } from "../foundation/addresses.js";
+import { ConfigError, type OptionType } from "./option.js";
+
+/** How clients get temporary credentials for the files of a table. */
+export interface VendingSettings {
+  /** The ARN of the role that STS assumes. */
+  readonly role: string;
+  /** The address of STS; that of AWS when absent. */
+  readonly endpoint?: string;
+  readonly lifetimeMs: number;
+}
+
+export const roleArn: OptionType<string> = {
+  placeholder: "ARN",
+  parse(text) {
+    if (!/^arn:[a-z-]*:iam::[^:]*:role\/\S+$/.test(text)) {
+      throw new Error(
+        `must be the ARN of a role such as arn:aws:iam::123456789012:role/joust-readers, got ${JSON.stringify(text)}`,
+      );
+    }
+    return text;
+  },
+};
+
+const MINUTE = 60_000;
+/** The limits of AWS. */
+const SHORTEST = 15 * MINUTE;
+const LONGEST = 12 * 60 * MINUTE;
+
+/** @throws ConfigError for options that exclude each other or the root */
+export function vendingOf(
+  root: string,
+  role: string | undefined,
+  endpoint: string | undefined,
+  lifetimeMs: number,
+): VendingSettings | undefined {
+  if (lifetimeMs < SHORTEST || lifetimeMs > LONGEST) {
+    throw new ConfigError("--vend-lifetime must be from 15m to 12h");
+  }
+  if (role === undefined) {
+    if (endpoint === undefined) return undefined;
+    throw new ConfigError("--vend-endpoint needs --vend-role: name the role that STS assumes");
+  }
+  if (!isRemote(root) || !root.startsWith("s3://")) {
+    throw new ConfigError(
+      `--vend-role needs a root in a bucket (s3://...): clients cannot read ${root} with credentials of AWS`,
+    );
+  }
+  return { role, lifetimeMs, ...(endpoint !== undefined && { endpoint }) };
+}

@@ -1,0 +1,57 @@
+import type { Call } from "../../../api/operation.js";
+import type { Services } from "../../../api/services.js";
+import type { TableRecord } from "../../../catalog/catalog.js";
+import { vendCredentials } from "../../../engine/index.js";
+import { ErrorCode, hasCode } from "../../../foundation/errors.js";
+import { storageOptions } from "../../../tables/open-table.js";
+import { queryTable } from "../../queries/query-table.js";
+
+/** Storage options with which a client reads the files of a table. */
+export type VendedOptions = Readonly<Record<string, string>>;
+
+/**
+ * Temporary credentials for the files of a table, as storage options. Undefined if the server gives none
+ * (`--vend-role`), or if the caller may not read all rows of the table: a file has all of them.
+ *
+ * The name of the session in the log of the store is the id of the request, which the audit log has, too.
+ *
+ * @throws code 13 for a location that no policy can name, 17 if STS gives none
+ */
+export async function vendedCredentials(
+  services: Pick<Services, "config">,
+  call: Call<unknown, unknown>,
+  record: TableRecord,
+): Promise<VendedOptions | undefined> {
+  const { vending } = services.config;
+  if (!vending || !record.location.startsWith("s3://")) return undefined;
+  if (!(await mayReadAllRows(call))) return undefined;
+  const { role, endpoint, lifetimeMs } = vending;
+  const vended = await vendCredentials(record.location, {
+    storageOptions: storageOptions(services, record),
+    role,
+    session: sessionName(call.requestId),
+    lifetimeMs,
+    ...(endpoint !== undefined && { endpoint }),
+  });
+  return {
+    aws_access_key_id: vended.accessKeyId,
+    aws_secret_access_key: vended.secretAccessKey,
+    aws_session_token: vended.sessionToken,
+    // The name that clients of the Lance namespace interface read.
+    expires_at_millis: String(vended.expiresAtMillis),
+  };
+}
+
+async function mayReadAllRows(call: Call<unknown, unknown>): Promise<boolean> {
+  try {
+    const { catalog } = await call.authorize(queryTable, { ...call, payload: {} });
+    return (await catalog.table(call.id)).restriction === undefined;
+  } catch (error) {
+    if (hasCode(error, ErrorCode.PermissionDenied)) return false;
+    throw error;
+  }
+}
+
+/** STS takes 2 to 64 letters, digits and the characters `_=,.@-`. */
+const sessionName = (requestId: string): string =>
+  `joust-${requestId}`.replaceAll(/[^\w=,.@-]/g, "-").slice(0, 64);
