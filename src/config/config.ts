@@ -62,6 +62,8 @@ export interface Config {
   readonly otlp?: OtlpSettings;
   /** `postgres://...`, or the absolute path of a SQLite file. */
   readonly catalog: string;
+  /** They encrypt the secrets in the catalog: the first one encrypts, the others only decrypt. */
+  readonly catalogKeys?: readonly Uint8Array[];
   readonly maxJsonBytes: number;
   /** 0 is no limit. */
   readonly maxUploadBytes: number;

@@ -4,6 +4,7 @@ import { isPostgres, isRemote } from "../foundation/addresses.js";
 import { isLoopback } from "../foundation/loopback.js";
 import { apiKeyOf } from "./api-key.js";
 import { auditLogOf } from "./audit-log.js";
+import { catalogKeysOf } from "./catalog-key.js";
 import type { Config } from "./config.js";
 import { oidcOf } from "./oidc.js";
 import { ConfigError, type Option } from "./option.js";
@@ -76,6 +77,10 @@ export function loadConfig(
     ...present("auditLog", auditLogOf(values, cwd)),
     ...present("otlp", otlpSettings(env)),
     ...present("apiKey", apiKey),
+    ...present(
+      "catalogKeys",
+      catalogKeysOf(values["catalog-key"], values["catalog-key-file"], cwd),
+    ),
     ...present("oidc", oidcOf(values, values.auth, apiKey)),
     ...present("corsOrigins", corsOriginsOf(values["cors-origins"].flat(), values.auth)),
     ...present("indexCacheBytes", values["index-cache"]),

@@ -103,6 +103,14 @@ export const serverOptions = {
     type: text("FILE"),
     help: "file with that admin key on its only line",
   }),
+  "catalog-key": option({
+    type: text("KEY"),
+    help: "key that encrypts the secrets in the catalog: 32 bytes in base64; as a flag it is visible in the process list",
+  }),
+  "catalog-key-file": option({
+    type: text("FILE"),
+    help: "file with that key on its first line; keys on further lines only decrypt",
+  }),
   "lancedb-databases": option({
     type: choice(["existing", "required", "ignored"]),
     fallback: "existing",

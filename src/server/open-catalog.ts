@@ -41,6 +41,8 @@ export interface CatalogOptions {
   onLease?: (leftMs: number) => void;
   /** Shared with other threads that read the catalog. */
   epoch?: Epoch;
+  /** They encrypt the secrets of the catalog; see `secret`. */
+  secretKeys?: readonly Uint8Array[];
 }
 
 export interface OpenCatalog {
@@ -87,10 +89,10 @@ async function openDatabase({ url, epoch, log }: CatalogOptions): Promise<Catalo
 
 async function openSignedIds(
   db: CatalogDatabase,
-  { role }: CatalogOptions,
+  { role, secretKeys }: CatalogOptions,
 ): Promise<SignedIds | undefined> {
-  const key = await secret(db, "transaction-ids");
   if (role === "tool") return undefined;
+  const key = await secret(db, "transaction-ids", secretKeys);
   // Loaded only for servers: it needs the engine, and keys are managed without it.
   const { SignedIds } = await import("../api/transactions/signed-ids.js");
   return new SignedIds(key);

@@ -14,7 +14,7 @@ export interface Storage {
 
 /** Opens the root and the catalog as a member of the cluster. `epoch`: shared with other threads. */
 export async function openStorage(config: Config, log: Logger, epoch?: Epoch): Promise<Storage> {
-  const { root, storageOptions, catalog: url } = config;
+  const { root, storageOptions, catalog: url, catalogKeys } = config;
   const engine = new Engine(config);
   await openRoot(engine, config);
   const catalog = await openCatalog({
@@ -24,6 +24,7 @@ export async function openStorage(config: Config, log: Logger, epoch?: Epoch): P
     role: "server",
     onLease: (leftMs) => engine.renewLease(leftMs),
     ...(epoch && { epoch }),
+    ...(catalogKeys && { secretKeys: catalogKeys }),
   });
   // From here on other members wait for answers of this one before they remove versions.
   const store = await withVersionCleanUpAnswers(catalog, { engine, storageOptions, log });
