@@ -9,6 +9,8 @@ use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use futures::TryStreamExt;
 use lancedb::Connection;
+use lancedb::connection::ConnectBuilder;
+use lancedb::remote::{ClientConfig, TimeoutConfig};
 
 /// A connection to the root of the server.
 pub async fn connect() -> Connection {
@@ -16,14 +18,28 @@ pub async fn connect() -> Connection {
 }
 
 pub async fn connect_to(uri: &str) -> Connection {
+    builder(uri).execute().await.unwrap()
+}
+
+/// A connection that gives up a statement that is silent for this long.
+pub async fn connect_with_read_timeout(timeout: Duration) -> Connection {
+    let config = ClientConfig {
+        timeout_config: TimeoutConfig {
+            read_timeout: Some(timeout),
+            ..TimeoutConfig::default()
+        },
+        ..ClientConfig::default()
+    };
+    let builder = builder("db://joust").client_config(config);
+    builder.execute().await.unwrap()
+}
+
+fn builder(uri: &str) -> ConnectBuilder {
     lancedb::connect(uri)
         .api_key(&key())
         .region("local")
         .host_override(&url())
         .sql_host_override(&sql_url())
-        .execute()
-        .await
-        .unwrap()
 }
 
 pub fn url() -> String {

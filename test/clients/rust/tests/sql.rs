@@ -1,9 +1,11 @@
 //! Statements of LanceDB's SDK, which go over Flight SQL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use joust_client_tests::{connect, integers, items};
+use futures::StreamExt;
+use joust_client_tests::{connect, connect_with_read_timeout, integers, items};
 use lancedb::sql::QueryStatus;
 
 fn one_row(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -68,4 +70,23 @@ async fn a_long_query_starts_at_once_and_can_be_cancelled() {
         query.describe().await.unwrap().status,
         QueryStatus::Cancelled
     );
+}
+
+#[tokio::test]
+async fn a_statement_that_works_for_long_is_not_given_up() {
+    let connection = connect_with_read_timeout(Duration::from_secs(15)).await;
+    let table = connection.create_table("sql_silent", items(0, 20_000));
+    table.execute().await.unwrap();
+    let found = "FROM sql_silent a, sql_silent b WHERE sha512(a.name || b.name) = sha512('x')";
+    for sql in [
+        format!("SELECT count(*) {found}"),
+        format!("INSERT INTO sql_silent SELECT a.* {found}"),
+    ] {
+        let query = connection.execute_query_async(&sql).execute().await.unwrap();
+        let mut rows = query.reader().await.unwrap();
+        // Twice the time-out of the reader.
+        let reading = async { while rows.next().await.is_some_and(|batch| batch.is_ok()) {} };
+        let ended = tokio::time::timeout(Duration::from_secs(30), reading).await;
+        assert!(ended.is_err(), "{sql}");
+    }
 }
