@@ -24,6 +24,9 @@ pub trait Backend: Send + Sync + 'static {
     async fn describe(&self, context: &Context, statement: &Statement)
     -> Result<Described, Status>;
 
+    /// Whether one execution of a statement takes several rows of parameters: an INSERT of VALUES.
+    fn takes_rows(&self, sql: &str) -> bool;
+
     /// Runs a statement.
     async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status>;
 
@@ -74,7 +77,7 @@ pub struct Context {
 #[derive(Debug, Clone, Default)]
 pub struct Statement {
     pub sql: String,
-    /// One row: column *i* is `$i`, and `$name`.
+    /// Column *i* is `$i`, and `$name`. One row, unless the statement takes several.
     pub parameters: Option<RecordBatch>,
     /// The values of the parameters are not known: the statement is only described.
     pub open: bool,

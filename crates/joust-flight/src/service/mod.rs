@@ -22,6 +22,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::access::{Call, call_of};
 use crate::backend::Backend;
 use crate::metadata;
+use crate::parameters::Budget;
 use crate::prepared::PreparedStatements;
 use crate::status::{internal, unserved};
 use crate::streams::Streams;
@@ -33,6 +34,7 @@ pub struct Service {
     backend: Arc<dyn Backend>,
     streams: Arc<Streams>,
     prepared: PreparedStatements,
+    parameters: Budget,
     server_info: SqlInfoData,
     types: XdbcTypeInfoData,
 }
@@ -43,6 +45,7 @@ impl Service {
             backend,
             streams,
             prepared: PreparedStatements::default(),
+            parameters: Budget::default(),
             server_info: metadata::server_info()?,
             types: metadata::types()?,
         })

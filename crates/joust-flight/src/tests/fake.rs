@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
@@ -19,7 +19,7 @@ use tonic::{Status, Streaming};
 use crate::backend::{
     Backend, Context, Described, Identified, Incoming, Outcome, Report, Statement,
 };
-use crate::{Options, Server, of_code};
+use crate::{Options, Server, of_code, with_cause};
 
 /// Bytes of a batch of `ROWS`.
 const BATCH: usize = 1 << 20;
@@ -33,6 +33,8 @@ pub struct Seen {
     /// Streams of rows that exist.
     pub streams: AtomicUsize,
     pub reports: std::sync::Mutex<Vec<Report>>,
+    /// The numbers of rows of parameters of the changes.
+    pub changes: std::sync::Mutex<Vec<usize>>,
 }
 
 #[derive(Clone, Default)]
@@ -94,6 +96,22 @@ impl Fake {
     }
 }
 
+impl Fake {
+    /// The number of rows of parameters. Fails for a negative one.
+    fn change(&self, statement: &Statement) -> Result<Outcome, Status> {
+        let rows = statement.parameters.as_ref().unwrap();
+        let values = rows.column(0).as_primitive::<Int64Type>().values();
+        if values.iter().any(|value| *value < 0) {
+            return Err(with_cause(
+                of_code(13, "it is negative"),
+                "a cause".to_string(),
+            ));
+        }
+        self.0.changes.lock().unwrap().push(rows.num_rows());
+        Ok(Outcome::Changed(Some(rows.num_rows() as i64)))
+    }
+}
+
 #[async_trait]
 impl Backend for Fake {
     async fn identify(&self, incoming: Incoming) -> Result<Identified, Status> {
@@ -135,7 +153,14 @@ impl Backend for Fake {
         })
     }
 
+    fn takes_rows(&self, sql: &str) -> bool {
+        sql == "INSERT"
+    }
+
     async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status> {
+        if let "INSERT" | "DELETE" = statement.sql.as_str() {
+            return self.change(statement);
+        }
         if statement.sql == "CHANGE" {
             return Ok(Outcome::Changed(Some(3)));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use futures::{StreamExt, stream};
-use joust_core::sql::request_body;
+use joust_core::sql::{BoundRows, request_body, takes_rows};
 use joust_flight::{
     Backend, Code, Context, Described, Identified, Incoming, Outcome, Report, Statement, Status,
     of_code, with_cause,
@@ -62,7 +62,12 @@ impl JsBackend {
         statement: &Statement,
     ) -> Result<Answer, Status> {
         let parameters = statement.parameters.as_ref();
-        let body = request_body(&statement.sql, parameters, statement.open).map_err(failed)?;
+        let several = parameters.filter(|rows| rows.num_rows() > 1);
+        let rows = several.map(BoundRows::hold).transpose().map_err(failed)?;
+        let body = match &rows {
+            Some(rows) => rows.request_body(&statement.sql),
+            None => request_body(&statement.sql, parameters, statement.open).map_err(failed)?,
+        };
         let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let event = FlightEvent {
             call: context.call as f64,
@@ -141,6 +146,10 @@ impl Backend for JsBackend {
             }
             _ => Err(unexpected()),
         }
+    }
+
+    fn takes_rows(&self, sql: &str) -> bool {
+        takes_rows(sql)
     }
 
     async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status> {
