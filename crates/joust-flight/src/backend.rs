@@ -30,8 +30,20 @@ pub trait Backend: Send + Sync + 'static {
     /// Runs a statement.
     async fn execute(&self, context: &Context, statement: &Statement) -> Result<Outcome, Status>;
 
+    /// The functions that a statement may call.
+    fn functions(&self) -> Functions;
+
     /// A call has ended: the last event of each. It must not block.
     fn finished(&self, report: Report);
+}
+
+/// Names of functions by subject.
+#[derive(Debug, Clone, Default)]
+pub struct Functions {
+    pub numeric: Vec<String>,
+    pub string: Vec<String>,
+    pub datetime: Vec<String>,
+    pub system: Vec<String>,
 }
 
 /// A call whose caller is not identified yet.

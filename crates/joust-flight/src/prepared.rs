@@ -12,13 +12,13 @@ use crate::ids;
 use crate::parameters::one_row;
 
 /// Prepared statements of one caller. Beyond that, its least recently used one is closed.
-const MOST_OF_A_CALLER: usize = 256;
+pub const MOST_OF_A_CALLER: usize = 256;
 /// Prepared statements of all callers.
 const MOST: usize = 4_096;
 /// Bytes of all statements and their parameters.
 const MOST_BYTES: usize = 64 << 20;
 /// A statement that was not used for this long is closed.
-const IDLE: Duration = Duration::from_secs(3_600);
+pub const IDLE: Duration = Duration::from_secs(3_600);
 
 /// A prepared statement.
 #[derive(Debug, Clone)]

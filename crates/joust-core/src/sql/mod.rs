@@ -7,11 +7,12 @@
 //! [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one request, and [`written`] for
 //! the rows that a change writes; [`bound_rows`] are several rows of parameters. The [`rows`] have
 //! [`plain`] types, and [`output`] encodes them. [`search`] has the searches of a statement. [`change`] describes
-//! statements that change something; the server does them.
+//! statements that change something; the server does them. [`functions`] lists what a statement may call.
 
 mod bound;
 mod bound_rows;
 mod change;
+mod functions;
 mod ignored;
 mod information;
 mod limits;
@@ -37,6 +38,7 @@ mod written;
 
 pub use bound::request_body;
 pub use bound_rows::{BoundRows, takes_rows};
+pub use functions::{Functions, functions};
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;

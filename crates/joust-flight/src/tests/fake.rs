@@ -17,7 +17,7 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::backend::{
-    Backend, Context, Described, Identified, Incoming, Outcome, Report, Statement,
+    Backend, Context, Described, Functions, Identified, Incoming, Outcome, Report, Statement,
 };
 use crate::{Options, Server, of_code, with_cause};
 
@@ -182,6 +182,16 @@ impl Backend for Fake {
             }
         };
         Ok(Outcome::Rows { schema, batches })
+    }
+
+    fn functions(&self) -> Functions {
+        let names = |name: &str| vec![name.to_string()];
+        Functions {
+            numeric: names("abs"),
+            string: names("upper"),
+            datetime: names("now"),
+            system: names("nullif"),
+        }
     }
 
     fn finished(&self, report: Report) {

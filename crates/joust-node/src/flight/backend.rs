@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use futures::{StreamExt, stream};
-use joust_core::sql::{BoundRows, request_body, takes_rows};
+use joust_core::sql::{self, BoundRows, request_body, takes_rows};
 use joust_flight::{
-    Backend, Code, Context, Described, Identified, Incoming, Outcome, Report, Statement, Status,
-    of_code, with_cause,
+    Backend, Code, Context, Described, Functions, Identified, Incoming, Outcome, Report, Statement,
+    Status, of_code, with_cause,
 };
 use napi::Status as NapiStatus;
 use napi::bindgen_prelude::FnArgs;
@@ -160,6 +160,16 @@ impl Backend for JsBackend {
             }),
             Answer::Changed(count) => Ok(Outcome::Changed(count)),
             _ => Err(unexpected()),
+        }
+    }
+
+    fn functions(&self) -> Functions {
+        let functions = sql::functions().unwrap_or_default();
+        Functions {
+            numeric: functions.numeric,
+            string: functions.string,
+            datetime: functions.datetime,
+            system: functions.system,
         }
     }
 
