@@ -81,6 +81,8 @@ export declare class Engine {
   sqlRows(body: Uint8Array, options: SqlOptions): Promise<SqlRows>
   /** The result of a statement that the server ran, as for `sqlResult`. */
   sqlResultRows(columns: Array<SqlColumn>): Promise<SqlRows>
+  /** The types of the parameters of a statement that changes the rows of `target`. Nothing runs. */
+  describeSqlChange(body: Uint8Array, options: SqlOptions, target: SqlTarget): Promise<SqlDescription>
   /** Plans a query and does not run it. */
   describeSql(body: Uint8Array, options: SqlOptions): Promise<SqlDescription>
   /** The names of the tables in a view's query, each in parts, as written. */

@@ -162,7 +162,7 @@ export class FlightCall {
 
   async #describe(services: Services, statement: Statement, reply: FlightReply): Promise<void> {
     const described = await describeStatement(services, statement);
-    if (described.kind === "query") reply.described(described.description);
+    if (described.kind === "planned") reply.described(described.description);
     else reply.describedAs(described.columns, described.parameters);
   }
 
@@ -171,10 +171,10 @@ export class FlightCall {
     const executed = await executeStatement(services, statement, (options) =>
       engine.sqlRows(statement.body, options),
     );
-    // From here on the engine ends the rows at the deadline: a long statement has sent its columns by then.
-    const overdue = this.#deadline?.exceeded("read").message;
-    this.#deadline?.clear();
     if (executed.kind === "rows") {
+      // From here on the engine ends the rows at the deadline: a long statement has sent its columns by then.
+      const overdue = this.#deadline?.exceeded("read").message;
+      this.#deadline?.clear();
       reply.rows(executed.rows, overdue);
       return;
     }

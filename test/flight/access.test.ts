@@ -90,6 +90,22 @@ describe("a caller", () => {
     expect((await failure(granted.sql("CREATE TABLE ns.u AS SELECT 1 AS x"))).code).toBe(DENIED);
   });
 
+  it("learns types of parameters only from tables that it may read", async () => {
+    const { key, id } = await createKey(joust.root, "none");
+    await grants.grants.grant(`key:${id}`, tableObject(["ns", "t"]), ["insert", "update"]);
+    const writer = connect(key);
+    for (const [sql, type] of [
+      ["INSERT INTO ns.t (id) VALUES ($1)", "Int64"],
+      ["DELETE FROM ns.t WHERE id = $1", "Int64"],
+      ["UPDATE ns.t SET name = 'x' WHERE id = $1", "Int64"],
+    ] as const) {
+      expect(await granted.parameters(sql), sql).toEqual([type]);
+      expect(await writer.parameters(sql), sql).toEqual(["Utf8"]);
+    }
+    expect(await granted.parameters("INSERT INTO hidden.t (id) VALUES ($1)")).toEqual(["Utf8"]);
+    writer.close();
+  });
+
   it("with the role `read` changes nothing", async () => {
     expect((await reader.sql("SELECT * FROM t")).numRows).toBe(5);
     for (const sql of ["DELETE FROM t", "DROP TABLE t", "CREATE SCHEMA s"]) {

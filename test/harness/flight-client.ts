@@ -7,6 +7,8 @@ import { type Table, tableFromIPC } from "apache-arrow";
 
 const SERVICE = "/arrow.flight.protocol.FlightService";
 const QUERY = "type.googleapis.com/arrow.flight.protocol.sql.CommandStatementQuery";
+const PREPARE =
+  "type.googleapis.com/arrow.flight.protocol.sql.ActionCreatePreparedStatementRequest";
 const TICKET_QUERY = "type.googleapis.com/arrow.flight.protocol.sql.TicketStatementQuery";
 
 /** A gRPC status that is not OK. */
@@ -52,6 +54,13 @@ function* fields(message: Uint8Array): Generator<Field> {
   }
 }
 
+const fieldOf = (message: Uint8Array | undefined, wanted: number): Uint8Array => {
+  for (const [number, value] of fields(message ?? new Uint8Array())) {
+    if (number === wanted) return value;
+  }
+  return new Uint8Array();
+};
+
 const any = (type: string, value: Uint8Array): Buffer =>
   Buffer.concat([field(1, type), field(2, value)]);
 
@@ -84,6 +93,16 @@ export class FlightClient {
   /** The rows of a statement. @throws FlightError */
   async sql(sql: string, call: FlightCall = {}): Promise<Table> {
     return this.redeem(submission(sql), call);
+  }
+
+  /** Prepares a statement. Returns the types of its parameters. */
+  async parameters(sql: string): Promise<string[]> {
+    const request = any(PREPARE, field(1, sql));
+    const action = Buffer.concat([field(1, "CreatePreparedStatement"), field(2, request)]);
+    const [message] = await this.call("DoAction", action);
+    const result = fieldOf(fieldOf(message, 1), 2);
+    const schema = tableFromIPC(Buffer.concat([fieldOf(result, 3), END])).schema;
+    return schema.fields.map(({ type }) => String(type));
   }
 
   /** The rows of a ticket. */

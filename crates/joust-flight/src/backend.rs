@@ -26,11 +26,26 @@ pub trait Backend: Send + Sync + 'static {
     async fn describe(&self, context: &Context, statement: &Statement)
     -> Result<Described, Status>;
 
+    /// Whether one execution of a statement takes several rows of parameters: an INSERT of VALUES.
+    fn takes_rows(&self, sql: &str) -> bool;
+
     /// Runs a statement.
     fn execute(&self, context: &Context, statement: &Statement) -> Execution;
 
+    /// The functions that a statement may call.
+    fn functions(&self) -> Functions;
+
     /// A call has ended: the last event of each. It must not block.
     fn finished(&self, report: Report);
+}
+
+/// Names of functions by subject.
+#[derive(Debug, Clone, Default)]
+pub struct Functions {
+    pub numeric: Vec<String>,
+    pub string: Vec<String>,
+    pub datetime: Vec<String>,
+    pub system: Vec<String>,
 }
 
 /// A call whose caller is not identified yet.
@@ -76,7 +91,7 @@ pub struct Context {
 #[derive(Debug, Clone, Default)]
 pub struct Statement {
     pub sql: String,
-    /// One row: column *i* is `$i`, and `$name`.
+    /// Column *i* is `$i`, and `$name`. One row, unless the statement takes several.
     pub parameters: Option<RecordBatch>,
     /// The values of the parameters are not known: the statement is only described.
     pub open: bool,

@@ -17,13 +17,15 @@ mod prepared;
 mod server;
 mod service;
 mod session;
+mod sql_info;
 mod status;
 mod streams;
 mod ticket;
+mod types;
 
 pub use backend::{
-    Backend, BatchStream, Context, Described, Execution, Identified, Incoming, Outcome, Report,
-    Scope, Statement,
+    Backend, BatchStream, Context, Described, Execution, Functions, Identified, Incoming, Outcome,
+    Report, Scope, Statement,
 };
 pub use server::{Certificate, Options, Server, Stats};
 pub use status::{of_code, with_cause};

@@ -6,13 +6,8 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::error::FlightError;
-use arrow_flight::sql::metadata::{
-    SqlInfoData, SqlInfoDataBuilder, XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDataBuilder,
-};
 use arrow_flight::sql::{
-    CommandGetCatalogs, CommandGetDbSchemas, CommandGetTableTypes, CommandGetTables, Nullable,
-    Searchable, SqlInfo, SqlNullOrdering, SqlOuterJoinsSupportLevel, SqlSupportedCaseSensitivity,
-    SqlSupportedTransaction, XdbcDataType,
+    CommandGetCatalogs, CommandGetDbSchemas, CommandGetTableTypes, CommandGetTables,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::{Code, Status};
@@ -178,89 +173,4 @@ pub fn keys(is_primary: bool) -> SchemaRef {
             Field::new("delete_rule", DataType::UInt8, false),
         ],
     }))
-}
-
-pub fn server_info() -> Result<SqlInfoData, FlightError> {
-    use SqlInfo as I;
-    let mut info = SqlInfoDataBuilder::new();
-    info.append(I::FlightSqlServerName, "joust");
-    info.append(I::FlightSqlServerVersion, env!("CARGO_PKG_VERSION"));
-    info.append(I::FlightSqlServerArrowVersion, "1.3");
-    info.append(I::FlightSqlServerReadOnly, false);
-    info.append(I::FlightSqlServerSql, true);
-    info.append(I::FlightSqlServerSubstrait, false);
-    let transactions = SqlSupportedTransaction::None as i32;
-    info.append(I::FlightSqlServerTransaction, transactions);
-    info.append(I::FlightSqlServerCancel, true);
-    info.append(I::FlightSqlServerBulkIngestion, false);
-    info.append(I::SqlDdlCatalog, false);
-    info.append(I::SqlDdlSchema, true);
-    info.append(I::SqlDdlTable, true);
-    // Flight SQL has no value for names that keep their case: quoted and unquoted names are both case sensitive.
-    let case = SqlSupportedCaseSensitivity::SqlCaseSensitivityUnknown as i32;
-    info.append(I::SqlIdentifierCase, case);
-    info.append(I::SqlQuotedIdentifierCase, case);
-    info.append(I::SqlIdentifierQuoteChar, "\"");
-    info.append(I::SqlAllTablesAreSelectable, true);
-    info.append(
-        I::SqlNullOrdering,
-        SqlNullOrdering::SqlNullsSortedHigh as i32,
-    );
-    info.append(I::SqlSupportsColumnAliasing, true);
-    info.append(I::SqlNullPlusNullIsNull, true);
-    info.append(I::SqlSupportsExpressionsInOrderBy, true);
-    info.append(I::SqlSupportsOrderByUnrelated, true);
-    info.append(I::SqlSupportsTableCorrelationNames, true);
-    info.append(I::SqlCorrelatedSubqueriesSupported, true);
-    info.append(
-        I::SqlOuterJoinsSupportLevel,
-        1_i32 << SqlOuterJoinsSupportLevel::SqlFullOuterJoins as i32,
-    );
-    info.append(I::SqlCatalogTerm, "catalog");
-    info.append(I::SqlSchemaTerm, "namespace");
-    info.append(I::SqlSelectForUpdateSupported, false);
-    info.append(I::SqlStoredProceduresSupported, false);
-    info.append(I::SqlTransactionsSupported, false);
-    info.append(I::SqlBatchUpdatesSupported, false);
-    info.append(I::SqlSavepointsSupported, false);
-    info.append(I::SqlNamedParametersSupported, true);
-    info.build()
-}
-
-/// The types of columns.
-pub fn types() -> Result<XdbcTypeInfoData, FlightError> {
-    use XdbcDataType as X;
-    let mut types = XdbcTypeInfoDataBuilder::new();
-    // Name, type, size (digits, characters or bits), quote of its literals, radix of its size.
-    for (name, data_type, size, quote, radix) in [
-        ("BOOLEAN", X::XdbcBit, Some(1), None, None),
-        ("TINYINT", X::XdbcTinyint, Some(8), None, Some(2)),
-        ("SMALLINT", X::XdbcSmallint, Some(16), None, Some(2)),
-        ("INTEGER", X::XdbcInteger, Some(32), None, Some(2)),
-        ("BIGINT", X::XdbcBigint, Some(64), None, Some(2)),
-        ("REAL", X::XdbcReal, Some(24), None, Some(2)),
-        ("DOUBLE", X::XdbcDouble, Some(53), None, Some(2)),
-        ("DECIMAL", X::XdbcDecimal, Some(76), None, Some(10)),
-        ("VARCHAR", X::XdbcVarchar, None, Some("'"), None),
-        ("VARBINARY", X::XdbcVarbinary, None, None, None),
-        ("DATE", X::XdbcDate, Some(10), Some("'"), None),
-        ("TIME", X::XdbcTime, Some(18), Some("'"), None),
-        ("TIMESTAMP", X::XdbcTimestamp, Some(29), Some("'"), None),
-    ] {
-        types.append(XdbcTypeInfo {
-            type_name: name.to_string(),
-            data_type,
-            column_size: size,
-            literal_prefix: quote.map(str::to_string),
-            literal_suffix: quote.map(str::to_string),
-            nullable: Nullable::NullabilityNullable,
-            case_sensitive: data_type == X::XdbcVarchar,
-            searchable: Searchable::Full,
-            unsigned_attribute: radix.map(|_| false),
-            sql_data_type: data_type,
-            num_prec_radix: radix,
-            ..XdbcTypeInfo::default()
-        });
-    }
-    types.build()
 }

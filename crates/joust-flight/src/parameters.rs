@@ -1,37 +1,124 @@
-//! The row of parameters in a stream of a client.
+//! The rows of parameters in a stream of a client.
 
-use arrow::array::RecordBatch;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::concat_batches;
 use arrow_flight::FlightData;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use futures::{Stream, TryStreamExt, stream};
 use tonic::Status;
 
-use crate::status::invalid;
+use crate::status::{internal, invalid};
 
-/// The only row of a stream, which may begin with the message that carried the command. `None` if the stream has no
-/// row.
-pub async fn read(
-    first: FlightData,
-    rest: impl Stream<Item = Result<FlightData, Status>> + Send + Unpin + 'static,
-) -> Result<Option<RecordBatch>, Status> {
-    let has_schema = !first.data_header.is_empty();
-    let first = stream::iter(has_schema.then_some(Ok(first)));
-    let messages = futures::StreamExt::chain(first, rest).map_err(FlightError::from);
-    let mut batches = FlightRecordBatchStream::new_from_flight_data(messages);
-    let mut row: Option<RecordBatch> = None;
-    while let Some(batch) = batches.try_next().await.map_err(of_client)? {
-        let rows = batch.num_rows() + row.as_ref().map_or(0, RecordBatch::num_rows);
-        if rows > 1 {
-            return Err(invalid(
-                "the parameters have more than one row; bind one row for each execution",
+/// Rows of one stream.
+const MOST_ROWS: usize = 100_000;
+/// Bytes of the rows of one stream.
+const MOST_BYTES: usize = 16 << 20;
+/// Bytes of the rows of all streams.
+const MOST_BYTES_OF_ALL: usize = 128 << 20;
+
+/// The rows of all streams that the server holds, in bytes.
+#[derive(Default)]
+pub struct Budget(Arc<AtomicUsize>);
+
+/// The rows of a stream, which has columns. There may be none.
+pub struct Rows {
+    pub batch: RecordBatch,
+    _held: Held,
+}
+
+/// The only row of a query's parameters, if there is one.
+pub fn one_row(rows: RecordBatch) -> Result<Option<RecordBatch>, Status> {
+    match rows.num_rows() {
+        0 => Ok(None),
+        1 => Ok(Some(rows)),
+        _ => Err(invalid(
+            "the parameters of a query have more than one row; bind one row for each execution",
+        )),
+    }
+}
+
+/// A part of the budget.
+struct Held {
+    budget: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Held {
+    fn add(&mut self, bytes: usize) -> Result<(), Status> {
+        self.bytes += bytes;
+        let of_all = self.budget.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if self.bytes > MOST_BYTES {
+            return Err(invalid(format!(
+                "the parameters have more than {} MiB; send fewer rows at once",
+                MOST_BYTES >> 20
+            )));
+        }
+        if of_all > MOST_BYTES_OF_ALL {
+            return Err(Status::resource_exhausted(
+                "the server holds too many rows of parameters; try again later",
             ));
         }
-        if batch.num_rows() == 1 {
-            row = Some(batch);
-        }
+        Ok(())
     }
-    Ok(row)
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Budget {
+    /// The rows of a stream, which may begin with the message that carried the command. `None` if the stream has no
+    /// columns.
+    pub async fn read(
+        &self,
+        first: FlightData,
+        rest: impl Stream<Item = Result<FlightData, Status>> + Send + Unpin + 'static,
+    ) -> Result<Option<Rows>, Status> {
+        let mut held = Held {
+            budget: self.0.clone(),
+            bytes: 0,
+        };
+        let has_schema = !first.data_header.is_empty();
+        let first = stream::iter(has_schema.then_some(Ok(first)));
+        let messages = futures::StreamExt::chain(first, rest).map_err(FlightError::from);
+        let mut batches = FlightRecordBatchStream::new_from_flight_data(messages);
+        let mut rows = Vec::new();
+        let mut count = 0;
+        while let Some(batch) = batches.try_next().await.map_err(of_client)? {
+            count += batch.num_rows();
+            if count > MOST_ROWS {
+                return Err(invalid(format!(
+                    "the parameters have more than {MOST_ROWS} rows; send fewer at once"
+                )));
+            }
+            held.add(bytes(&batch)?)?;
+            if batch.num_rows() > 0 {
+                rows.push(batch);
+            }
+        }
+        let schema = batches.schema().cloned();
+        let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else {
+            return Ok(None);
+        };
+        let batch = match rows.as_slice() {
+            [batch] => batch.clone(),
+            many => concat_batches(&schema, many).map_err(internal)?,
+        };
+        Ok(Some(Rows { batch, _held: held }))
+    }
+}
+
+/// The columns of a batch share the message that they arrived in, so only what they use of it counts.
+fn bytes(batch: &RecordBatch) -> Result<usize, Status> {
+    let columns = batch.columns().iter();
+    let sizes = columns.map(|column| column.to_data().get_slice_memory_size().map_err(internal));
+    sizes.sum()
 }
 
 /// A stream that cannot be decoded is the client's error.

@@ -9,15 +9,16 @@ use tonic::Status;
 
 use crate::backend::{Scope, Statement};
 use crate::ids;
+use crate::parameters::one_row;
 
 /// Prepared statements of one caller. Beyond that, its least recently used one is closed.
-const MOST_OF_A_CALLER: usize = 256;
+pub const MOST_OF_A_CALLER: usize = 256;
 /// Prepared statements of all callers.
 const MOST: usize = 4_096;
 /// Bytes of all statements and their parameters.
 const MOST_BYTES: usize = 64 << 20;
 /// A statement that was not used for this long is closed.
-const IDLE: Duration = Duration::from_secs(3_600);
+pub const IDLE: Duration = Duration::from_secs(3_600);
 
 /// A prepared statement.
 #[derive(Debug, Clone)]
@@ -25,18 +26,26 @@ pub struct Prepared {
     caller: String,
     pub sql: String,
     pub scope: Scope,
-    /// The values of the parameters, if they are bound.
+    /// The rows of parameters, if they are bound.
     pub parameters: Option<RecordBatch>,
     used: Instant,
 }
 
 impl Prepared {
+    /// With all rows of parameters.
     pub fn statement(&self) -> Statement {
         Statement {
             sql: self.sql.clone(),
             parameters: self.parameters.clone(),
             open: false,
         }
+    }
+
+    /// With the row of parameters that a query has.
+    pub fn query(&self) -> Result<Statement, Status> {
+        let mut query = self.statement();
+        query.parameters = query.parameters.map(one_row).transpose()?.flatten();
+        Ok(query)
     }
 
     fn bytes(&self) -> usize {
@@ -88,16 +97,16 @@ impl PreparedStatements {
         Ok((handle, prepared.clone()))
     }
 
-    pub fn bind(&self, caller: &str, handle: &[u8], row: RecordBatch) -> Result<(), Status> {
+    pub fn bind(&self, caller: &str, handle: &[u8], rows: RecordBatch) -> Result<(), Status> {
         let handle = String::from_utf8_lossy(handle);
         let mut all = self.all();
         let others = all.iter().filter(|(name, _)| **name != handle);
         let bytes: usize = others.map(|(_, known)| known.bytes()).sum();
-        if bytes + row.get_array_memory_size() > MOST_BYTES {
+        if bytes + rows.get_array_memory_size() > MOST_BYTES {
             return Err(full());
         }
         let prepared = find(&mut all, caller, &handle)?;
-        prepared.parameters = (row.num_columns() > 0).then_some(row);
+        prepared.parameters = (rows.num_columns() > 0).then_some(rows);
         prepared.used = Instant::now();
         Ok(())
     }

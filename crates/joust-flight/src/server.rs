@@ -21,7 +21,7 @@ use crate::service::Service;
 use crate::streams::Streams;
 
 /// Connections. Further clients wait in the listener's queue.
-const MOST_CONNECTIONS: usize = 1_024;
+pub const MOST_CONNECTIONS: usize = 1_024;
 /// Concurrent calls of a connection.
 const MOST_STREAMS: u32 = 128;
 /// Bytes of a client's message: a statement, or a row of parameters.

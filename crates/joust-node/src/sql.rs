@@ -144,7 +144,7 @@ fn output(format: &str) -> Output {
 }
 
 impl SqlOptions {
-    fn fresh(&self) -> ReadOptions {
+    pub fn fresh(&self) -> ReadOptions {
         ReadOptions {
             version: None,
             not_before: self.min_timestamp_millis.map(time),

@@ -8,7 +8,7 @@ use napi_derive::napi;
 use crate::engine::Engine;
 use crate::promise::promise;
 use crate::running::guard;
-use crate::sql::{SqlColumn, SqlOptions, core_columns};
+use crate::sql::{SqlColumn, SqlOptions, SqlTarget, core_columns};
 use crate::table::millis;
 
 /// The rows of a statement that runs. Dropping them cancels the work.
@@ -75,6 +75,29 @@ impl Engine {
         let engine = self.inner.clone();
         let work = async move { engine.sql_result_rows(core_columns(columns)).await };
         promise(env, Box::pin(work), |rows| SqlRows { inner: Some(rows) })
+    }
+
+    /// The types of the parameters of a statement that changes the rows of `target`. Nothing runs.
+    #[napi(ts_return_type = "Promise<SqlDescription>")]
+    pub fn describe_sql_change<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: SqlOptions,
+        target: SqlTarget,
+    ) -> napi::Result<PromiseRaw<'env, SqlDescription>> {
+        let engine = self.inner.clone();
+        let body = body.to_vec();
+        let number = options.number;
+        let work = Box::pin(async move {
+            let fresh = options.fresh();
+            let (sources, listing) = options.into_core()?;
+            let table = (target.location, target.storage_options.unwrap_or_default());
+            engine
+                .describe_sql_change(&body, sources, listing, table, fresh)
+                .await
+        });
+        promise(env, guard(number, work), |inner| SqlDescription { inner })
     }
 
     /// Plans a query and does not run it.

@@ -1,8 +1,11 @@
 import { timeoutOf } from "../../api/time-left.js";
-import type { SqlColumn, SqlDescription, SqlOptions } from "../../engine/index.js";
-import type { Change } from "../statements/change.js";
+import type { SqlColumn, SqlDescription, SqlOptions, SqlTable } from "../../engine/index.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
+import { type Change, changesRows } from "../statements/change.js";
 import { executeChange } from "../statements/execute-change.js";
+import { idOf } from "../statements/object-id.js";
 import { resultColumns, type StatementResult } from "../statements/statement-result.js";
+import { sqlTarget } from "../statements/statement-rows.js";
 import type { StatementCall, StatementServices } from "../statements/statement-run.js";
 import { type QueryRun, runQuery } from "./sql-statement.js";
 
@@ -44,7 +47,7 @@ export async function executeStatement<Rows>(
 
 /** What a statement will return. Nothing runs. */
 export type Described =
-  | { readonly kind: "query"; readonly description: SqlDescription }
+  | { readonly kind: "planned"; readonly description: SqlDescription }
   /** Its result has columns of texts, or none that are known. */
   | { readonly kind: "change"; readonly columns: string[]; readonly parameters: number };
 
@@ -56,15 +59,48 @@ export async function describeStatement(
   const { body } = statement;
   const { tables, change, parameters } = await services.engine.sqlStatement(body);
   if (change !== undefined) {
-    const columns = resultColumns(JSON.parse(change) as Change, false);
-    const texts = columns.filter((column) => column.texts).map(({ name }) => name);
-    return { kind: "change", columns: texts, parameters };
+    const changed = JSON.parse(change) as Change;
+    const description =
+      parameters === 0 ? undefined : await describeChange(services, statement, tables, changed);
+    if (description !== undefined) return { kind: "planned", description };
+    const columns = resultColumns(changed, false).filter((column) => column.texts);
+    return { kind: "change", columns: columns.map(({ name }) => name), parameters };
   }
   const description = await runQuery(services, tables, runOf(statement), (options) =>
     services.engine.describeSql(body, options),
   );
-  return { kind: "query", description };
+  return { kind: "planned", description };
 }
+
+/**
+ * The types of the parameters of a statement that changes rows: from the columns of the tables, which the caller must be
+ * allowed to read. Undefined: no types are known. The failure of a statement that cannot run is that of its execution.
+ */
+async function describeChange(
+  services: StatementServices,
+  statement: Statement,
+  tables: readonly SqlTable[],
+  change: Change,
+): Promise<SqlDescription | undefined> {
+  if (!changesRows(change)) return undefined;
+  try {
+    const id = await idOf(services, change.table, statement);
+    const target = await sqlTarget(services, id);
+    return await runQuery(services, tables, runOf(statement), (options) =>
+      services.engine.describeSqlChange(statement.body, options, target),
+    );
+  } catch (error) {
+    if (notDescribed.some((code) => hasCode(error, code))) return undefined;
+    throw error;
+  }
+}
+
+/** Tables that do not exist for the caller, or that it may not read. */
+const notDescribed = [
+  ErrorCode.NamespaceNotFound,
+  ErrorCode.TableNotFound,
+  ErrorCode.PermissionDenied,
+];
 
 const runOf = (statement: Statement): QueryRun => ({
   fresh: statement.fresh,

@@ -104,5 +104,11 @@ export type Granted =
   | { readonly kind: "schema"; readonly name: Name }
   | { readonly kind: "table"; readonly name: Name };
 
+/** A change of the rows of a table that exists. */
+export type RowChange = Extract<Change, { kind: "insert" | "delete" | "update" | "merge" }>;
+
+export const changesRows = (change: Change): change is RowChange =>
+  ["insert", "delete", "update", "merge"].includes(change.kind);
+
 /** A change of one kind. */
 export type ChangeOf<Kind extends Change["kind"]> = Extract<Change, { kind: Kind }>;

@@ -65,6 +65,21 @@ impl Engine {
         sql::describe(body, sources, self.sql_resources(timeout)).await
     }
 
+    /// The types of the parameters of a statement that changes rows; nothing runs. `table`: the table that it changes.
+    pub async fn describe_sql_change(
+        &self,
+        body: &[u8],
+        sources: Vec<SqlSource>,
+        listing: Listing,
+        (location, storage_options): (String, StorageOptions),
+        options: ReadOptions,
+    ) -> Result<Description> {
+        let sources = self.sql_sources(sources, listing)?;
+        let table = self.tables.branch(&location, storage_options, None);
+        let resources = self.sql_resources(None);
+        sql::describe_change(body, sources, (table, options), resources).await
+    }
+
     /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `table`: the table that
     /// it changes, if there is one.
     pub async fn sql_written_rows(

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::{Number, Value, json};
 
+use super::parameters::ValueType;
 use crate::error::{Error, Result};
 use crate::names::short;
 
-/// The body of a request for a statement: JSON `{query, parameters, names}`. Column *i* of `parameters` is `$i` and
+/// The body of a request for a statement: JSON `{query, parameters, names, types}`. Column *i* of `parameters` is `$i` and
 /// `$name`; the batch has one row. `open`: the values of the parameters are not known.
 pub fn request_body(query: &str, parameters: Option<&RecordBatch>, open: bool) -> Result<Vec<u8>> {
     let mut body = json!({ "query": query, "open": open });
@@ -32,8 +33,36 @@ pub fn request_body(query: &str, parameters: Option<&RecordBatch>, open: bool) -
         let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
         body["parameters"] = values.collect::<Result<Vec<_>>>()?.into();
         body["names"] = names.into();
+        let types: Vec<_> = fields
+            .iter()
+            .map(|field| type_of(field.data_type()))
+            .collect();
+        if types.iter().any(Option::is_some) {
+            body["types"] = json!(types);
+        }
     }
     Ok(body.to_string().into_bytes())
+}
+
+/// The type of values that are texts in JSON, if Lance has it.
+fn type_of(data_type: &DataType) -> Option<ValueType> {
+    match data_type {
+        DataType::Date32 => Some(ValueType::Date),
+        DataType::Date64 => Some(ValueType::Timestamp(3)),
+        DataType::Timestamp(unit, _) => Some(ValueType::Timestamp(match unit {
+            TimeUnit::Second => 0,
+            TimeUnit::Millisecond => 3,
+            TimeUnit::Microsecond => 6,
+            TimeUnit::Nanosecond => 9,
+        })),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale) => {
+            let scale = u8::try_from(*scale).ok()?;
+            Some(ValueType::Decimal(*precision, scale))
+        }
+        _ => None,
+    }
 }
 
 /// The only value of a column.
@@ -128,6 +157,10 @@ mod tests {
             "[-9223372036854775808,18446744073709551615,\"it's\",null,[0.5,null],\"1970-01-02\",\"1.25\"]"
         );
         assert_eq!(body["names"].as_array().unwrap().len(), 7);
+        assert_eq!(
+            body["types"].to_string(),
+            r#"[null,null,null,null,null,"date",{"decimal":[5,2]}]"#
+        );
     }
 
     #[test]

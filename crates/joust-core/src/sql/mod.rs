@@ -4,12 +4,15 @@
 //! [`ignored`] its clauses. [`names`] resolves its names, and [`placeholders`] and [`parameters`] substitute `$1`;
 //! [`unbound`] is a query whose values are not known yet. [`session`] runs it in bounded memory, over a [`source`] for
 //! each of its [`tables`], or over the catalog ([`information`]); [`merge_join`] runs it again if its joins do not fit.
-//! [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one request. The [`rows`] have
+//! [`thread`] runs it outside of the engine's threads. [`run`] does all of it for one request, and [`written`] for
+//! the rows that a change writes; [`bound_rows`] are several rows of parameters. The [`rows`] have
 //! [`plain`] types, and [`output`] encodes them. [`search`] has the searches of a statement. [`change`] describes
-//! statements that change something; the server does them.
+//! statements that change something; the server does them. [`functions`] lists what a statement may call.
 
 mod bound;
+mod bound_rows;
 mod change;
+mod functions;
 mod ignored;
 mod information;
 mod limits;
@@ -31,8 +34,11 @@ mod statement;
 mod tables;
 mod thread;
 mod unbound;
+mod written;
 
 pub use bound::request_body;
+pub use bound_rows::{BoundRows, takes_rows};
+pub use functions::{Functions, functions};
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;
@@ -40,6 +46,7 @@ pub(crate) use plain::plain_type;
 pub use request::{ReadStatement, read_statement};
 pub use result::{Column, Values, answer as result, rows as result_rows, schema as columns_schema};
 pub use rows::{Description, Rows};
-pub use run::{Resources, Source, describe, rows, run, written_rows};
+pub use run::{Resources, Source, describe, rows, run};
 pub(crate) use source::{ScanSize, SourceTable};
 pub use statement::{Statement, TableName};
+pub use written::{describe_change, written_rows};

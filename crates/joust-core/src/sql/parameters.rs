@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     Array, Expr, UnaryOperator, Value as Literal, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Token;
+use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use super::placeholders;
@@ -21,14 +22,30 @@ const MAX_LISTS: usize = 4;
 pub enum Given<'a> {
     /// Their values, and the names of the first ones.
     Values(&'a [Value], &'a [String]),
+    /// The same, with the types of those whose JSON values have none.
+    Typed(&'a [Value], &'a [String], &'a [Option<ValueType>]),
+    /// Several rows of values, which have these names: the statement is read once for all of them.
+    Rows(&'a [String]),
     /// Not known yet: the query is only described.
     Open,
+}
+
+/// The type of a value that is text in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueType {
+    Date,
+    /// Digits of its fractions of a second.
+    Timestamp(u8),
+    /// Precision and scale.
+    Decimal(u8, u8),
 }
 
 /// The values for `$1`, `$2`, ….
 pub struct Parameters {
     given: Vec<Value>,
     values: Vec<Expr>,
+    types: Vec<Option<ValueType>>,
     /// The values are not known yet: all are NULL.
     is_open: bool,
     /// Placeholders that are not replaced yet.
@@ -38,9 +55,18 @@ pub struct Parameters {
 impl Parameters {
     /// Numbers the placeholders of a statement. Every placeholder needs a value, and every value a placeholder.
     pub fn read(tokens: Vec<Token>, given: Given<'_>) -> Result<(Vec<Token>, Self)> {
+        let is_counted = matches!(given, Given::Open);
+        let types = match given {
+            Given::Typed(_, _, types) => types.to_vec(),
+            _ => Vec::new(),
+        };
         let (tokens, given, is_open) = match given {
-            Given::Values(values, names) => {
+            Given::Values(values, names) | Given::Typed(values, names, _) => {
                 (placeholders::number(tokens, names)?, values.to_vec(), false)
+            }
+            Given::Rows(names) => {
+                let tokens = placeholders::number(tokens, names)?;
+                (tokens, vec![Value::Null; names.len()], true)
             }
             Given::Open => {
                 let tokens = placeholders::number(tokens, &[])?;
@@ -70,7 +96,7 @@ impl Parameters {
             }
         }
         if let Some(unused) = used.iter().position(|used| !used)
-            && !is_open
+            && !is_counted
         {
             return Err(Error::invalid(format!(
                 "`parameters` has a value that the query does not use: it has no `${}`; leave the value out or \
@@ -89,6 +115,7 @@ impl Parameters {
             Self {
                 given,
                 values,
+                types,
                 is_open,
                 left,
             },
@@ -121,11 +148,22 @@ impl Parameters {
         Some(value)
     }
 
-    /// The literal in place of a placeholder, as tokens.
+    /// The literal in place of a placeholder, as tokens for Lance. Lance takes no text for a date, a timestamp or a
+    /// decimal, and no double for an integer: it casts a literal only to some types, and any value with a cast.
     pub fn tokens(&mut self, placeholder: &str) -> Result<Vec<Token>> {
         let value = self.value(placeholder).ok_or_else(misplaced)?;
+        let at = number(placeholder).unwrap_or_default().wrapping_sub(1);
         let mut tokens = Vec::new();
         match &value {
+            Value::String(_) if let Some(Some(data_type)) = self.types.get(at) => {
+                write_cast(&value, &data_type.tokens(), &mut tokens);
+            }
+            // A fraction has no equal among the integers.
+            Value::Number(number)
+                if number.is_f64() && value.as_f64().is_some_and(|value| value.fract() == 0.0) =>
+            {
+                write_cast(&value, &[word("DOUBLE")], &mut tokens);
+            }
             // In parentheses, so that the tokens around it do not change its meaning.
             Value::Number(_) if value.as_f64().is_some_and(|number| number < 0.0) => {
                 tokens.push(Token::LParen);
@@ -144,6 +182,44 @@ impl Parameters {
             _ => Err(misplaced()),
         }
     }
+}
+
+impl ValueType {
+    fn tokens(self) -> Vec<Token> {
+        let number = |number: u8| Token::Number(number.to_string(), false);
+        match self {
+            Self::Date => vec![word("DATE")],
+            Self::Timestamp(digits) => {
+                vec![
+                    word("TIMESTAMP"),
+                    Token::LParen,
+                    number(digits),
+                    Token::RParen,
+                ]
+            }
+            Self::Decimal(precision, scale) => vec![
+                word("DECIMAL"),
+                Token::LParen,
+                number(precision),
+                Token::Comma,
+                number(scale),
+                Token::RParen,
+            ],
+        }
+    }
+}
+
+fn word(keyword: &str) -> Token {
+    Token::make_keyword(keyword)
+}
+
+/// Appends `CAST(value AS type)`.
+fn write_cast(value: &Value, data_type: &[Token], tokens: &mut Vec<Token>) {
+    tokens.extend([word("CAST"), Token::LParen]);
+    write(value, tokens);
+    tokens.push(word("AS"));
+    tokens.extend_from_slice(data_type);
+    tokens.push(Token::RParen);
 }
 
 fn misplaced() -> Error {
@@ -204,7 +280,7 @@ fn unnamed(placeholder: &str) -> Error {
 }
 
 /// 1 for `$1`.
-fn number(placeholder: &str) -> Option<usize> {
+pub fn number(placeholder: &str) -> Option<usize> {
     let digits = placeholder.strip_prefix('$')?;
     digits.parse().ok().filter(|number| *number > 0)
 }

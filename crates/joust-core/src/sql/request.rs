@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use arrow::array::RecordBatch;
 use joust_text::object::Object;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::change::{self, Change, Shape};
-use super::parameters::Given;
+use super::bound_rows;
+use super::change::{self, Change, Changing, Open, Shape};
+use super::parameters::{Given, ValueType};
 use super::statement::{Statement, TableName};
 use crate::error::{Error, Result};
 use crate::query::{Identity, decode};
@@ -20,6 +22,12 @@ pub struct Request {
     /// Names of the first parameters: `$name` is the parameter of that name.
     #[serde(default)]
     names: Option<Vec<String>>,
+    /// Types of the first parameters, of those that have none in JSON.
+    #[serde(default)]
+    types: Option<Vec<Option<ValueType>>>,
+    /// The key of several rows of parameters (`bound_rows`), in place of `parameters`.
+    #[serde(default)]
+    rows: Option<String>,
     /// The values of the parameters are not known: the statement is only described.
     #[serde(default)]
     open: bool,
@@ -54,24 +62,57 @@ impl Request {
         Statement::new(&self.query, self.given())
     }
 
-    /// The query of the rows that a statement writes, and their form.
-    pub fn rows(&self) -> Result<(Statement, Shape)> {
-        self.check_bound()?;
+    /// What the statement changes.
+    pub fn changing(&self) -> Result<Changing> {
         let changing = change::read(&self.query, self.given())?;
-        changing
-            .and_then(|changing| changing.rows)
-            .ok_or_else(|| Error::invalid("the statement writes no rows"))
+        changing.ok_or_else(|| Error::invalid("the statement changes nothing"))
+    }
+
+    /// The rows that the statement writes.
+    pub fn written(&self) -> Result<Written> {
+        self.check_bound()?;
+        let Changing { rows, open, .. } = self.changing()?;
+        let (statement, shape) =
+            rows.ok_or_else(|| Error::invalid("the statement writes no rows"))?;
+        let bound = match &self.rows {
+            None => None,
+            Some(key) => {
+                let (statement, name) = open.and_then(Open::into_rows).ok_or_else(several_rows)?;
+                Some((statement, name, bound_rows::find(key)?))
+            }
+        };
+        Ok(Written {
+            statement,
+            shape,
+            bound,
+        })
     }
 
     fn given(&self) -> Given<'_> {
-        match self.open {
-            true => Given::Open,
-            false => Given::Values(
+        let names = self.names.as_deref().unwrap_or_default();
+        match (self.open, &self.rows) {
+            (true, _) => Given::Open,
+            (false, Some(_)) => Given::Rows(names),
+            (false, None) => Given::Typed(
                 self.parameters.as_deref().unwrap_or_default(),
-                self.names.as_deref().unwrap_or_default(),
+                names,
+                self.types.as_deref().unwrap_or_default(),
             ),
         }
     }
+}
+
+/// The rows that a statement writes.
+pub struct Written {
+    /// The query that gives them.
+    pub statement: Statement,
+    pub shape: Shape,
+    /// The query in place of `statement`, over a table of this name: the rows of parameters.
+    pub bound: Option<(Statement, TableName, RecordBatch)>,
+}
+
+fn several_rows() -> Error {
+    Error::invalid("only INSERT INTO t VALUES (...) takes several rows of parameters at once")
 }
 
 /// What the server has to know of a statement.
@@ -88,12 +129,18 @@ pub struct ReadStatement {
 pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
     let request = Request::decode(body)?;
     let Some(mut changing) = change::read(&request.query, request.given())? else {
+        if request.rows.is_some() {
+            return Err(several_rows());
+        }
         return Ok(ReadStatement {
             tables: request.statement()?.tables()?,
             change: None,
             parameters: 0,
         });
     };
+    if request.rows.is_some() && !changing.open.as_ref().is_some_and(Open::takes_rows) {
+        return Err(several_rows());
+    }
     if let (Change::ShowViews { limit, .. }, Some(most)) = (&mut changing.change, request.limit) {
         *limit = Some(limit.map_or(most, |limit| limit.min(most)));
     }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
+use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan};
 use futures::stream::BoxStream;
@@ -19,13 +18,11 @@ use super::plain::{plain, plain_schema};
 use super::request::Request;
 use super::rows::{Description, Rows, Started};
 use super::session;
-use super::source::{ScanSize, SourceTable};
 use super::statement::Statement;
 use super::tables::{Tables, explanation_schema};
 use super::thread::{Gone, on_own_thread};
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
-use crate::ipc::Format;
 use crate::json::guarded;
 use crate::memory::{Memory, Reservation, Use};
 use crate::planning::planned;
@@ -156,61 +153,15 @@ async fn start(
         .await
 }
 
-/// The rows that a statement writes, as an Arrow stream: the result of its query, with the columns that the change
-/// needs. `table`: the table that it changes, if its columns matter.
-pub async fn written_rows(
-    body: &[u8],
-    sources: Vec<Source>,
-    table: Option<(Table, ReadOptions)>,
-    resources: Resources,
-) -> Result<Answer> {
-    let mut deadline = resources.deadline;
-    let work = converted(body, sources, table, &resources);
-    let mut answer = deadline.spend(work).await?;
-    answer.set_deadline(deadline);
-    Ok(answer)
-}
-
-async fn converted(
-    body: &[u8],
-    sources: Vec<Source>,
-    table: Option<(Table, ReadOptions)>,
-    resources: &Resources,
-) -> Result<Answer> {
-    let (statement, shape) = Request::decode(body)?.rows()?;
-    let columns = match table {
-        Some((table, options)) if shape.needs_table() => {
-            let dataset = table.dataset(options).await?;
-            returned_schema(SourceTable::new(dataset, ScanSize::default()).schema())
-        }
-        _ => Arc::new(Schema::empty()),
-    };
-    let tables = Tables::of(&statement, sources, resources).await?;
-    let execution = execute(tables, statement, None, 0, resources).await?;
-    let conversion = shape.conversion(&execution.rows.schema(), &columns)?;
-    let schema = conversion.schema().clone();
-    let encoder = Output::Arrow(Format::Stream).encoder(&schema, &resources.memory)?;
-    let started = execution
-        .start(schema, move |batch| {
-            conversion.apply(&batch.map_err(Error::of_input)?)
-        })
-        .await?;
-    Ok(Answer::of_statement(
-        started.batches,
-        encoder,
-        started.memory,
-    ))
-}
-
 /// The columns in the form in which a client sends and gets them: JSON is text.
-fn returned_schema(stored: SchemaRef) -> SchemaRef {
+pub(super) fn returned_schema(stored: SchemaRef) -> SchemaRef {
     let none = EmptyRecordBatchStream::new(stored);
     DatasetRecordBatchStream::new(Box::pin(none)).schema()
 }
 
 /// A query that runs when its rows are read.
-struct Execution {
-    rows: DatasetRecordBatchStream,
+pub(super) struct Execution {
+    pub rows: DatasetRecordBatchStream,
     memory: Reservation,
     /// The part of the memory that its operators hold.
     holding: Reservation,
@@ -219,7 +170,7 @@ struct Execution {
 
 impl Execution {
     /// Computes the rows ahead of their reader. `schema`: that of the converted batches.
-    async fn start(
+    pub async fn start(
         self,
         schema: SchemaRef,
         convert: impl FnMut(lance::Result<RecordBatch>) -> Result<RecordBatch> + Send + 'static,
@@ -234,7 +185,7 @@ impl Execution {
 }
 
 /// `encoding`: memory that the encoder of the rows needs.
-async fn execute(
+pub(super) async fn execute(
     tables: Tables,
     statement: Statement,
     most: Option<u64>,

@@ -110,6 +110,12 @@ impl Statement {
         Self::checked(Ast::Query(query), None, Searches::default())
     }
 
+    /// The same query with its placeholders. `count`: the number of parameters.
+    pub(super) fn with_open(mut self, query: Box<Query>, count: usize) -> Self {
+        self.open = Some(Unbound::new(Ast::Query(query), count));
+        self
+    }
+
     fn checked(mut ast: Ast, explain: Option<Explain>, searches: Searches) -> Result<Self> {
         limits::check(&ast)?;
         let _: ControlFlow<()> = ast.visit(&mut Names::default());
@@ -231,6 +237,15 @@ impl TableName {
             at: None,
             registered: vec![name],
         }
+    }
+
+    /// Gives a table this name in a plan.
+    pub(super) fn register(
+        &self,
+        context: &SessionContext,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<()> {
+        register(context, &self.registered, table)
     }
 
     fn of_parts(registered: Vec<String>) -> Result<Self> {

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::dataframe::DataFrame;
+use datafusion::datasource::MemTable;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures::future::try_join_all;
 use lance::Dataset;
@@ -106,6 +107,14 @@ impl Tables {
             let provider: Arc<dyn TableProvider> = Arc::new(SearchTable::new(search.clone()));
             self.providers.push((search.name.clone(), provider));
         }
+        Ok(())
+    }
+
+    /// Adds a table of rows that are in memory.
+    pub fn bind(&mut self, name: TableName, rows: RecordBatch) -> Result<()> {
+        self.bytes += rows.get_array_memory_size();
+        let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+        self.providers.push((name, Arc::new(table)));
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl Service {
                     scope: prepared.scope.clone(),
                     ..call.context.clone()
                 };
-                let statement = prepared.statement();
+                let statement = prepared.query()?;
                 let described = self.backend.describe(&context, &statement).await?;
                 info::sent(described.schema)
             }

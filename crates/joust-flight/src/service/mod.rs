@@ -21,10 +21,11 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::access::{Call, call_of};
 use crate::backend::Backend;
-use crate::metadata;
+use crate::parameters::Budget;
 use crate::prepared::PreparedStatements;
 use crate::status::{internal, unserved};
 use crate::streams::Streams;
+use crate::{sql_info, types};
 
 type Reply<T> = Result<Response<T>, Status>;
 type Messages<T> = BoxStream<'static, Result<T, Status>>;
@@ -33,18 +34,21 @@ pub struct Service {
     backend: Arc<dyn Backend>,
     streams: Arc<Streams>,
     prepared: PreparedStatements,
+    parameters: Budget,
     server_info: SqlInfoData,
     types: XdbcTypeInfoData,
 }
 
 impl Service {
     pub fn new(backend: Arc<dyn Backend>, streams: Arc<Streams>) -> Result<Self, FlightError> {
+        let server_info = sql_info::server_info(backend.functions())?;
         Ok(Self {
             backend,
             streams,
             prepared: PreparedStatements::default(),
-            server_info: metadata::server_info()?,
-            types: metadata::types()?,
+            parameters: Budget::default(),
+            server_info,
+            types: types::types()?,
         })
     }
 }

@@ -14,9 +14,10 @@ use super::commands::{built, check_transaction, unserved_command};
 use super::{Messages, Service};
 use crate::access::Call;
 use crate::backend::{BatchStream, Context, Execution, Outcome, Statement};
+use crate::parameters::one_row;
 use crate::status::{internal, invalid};
 use crate::ticket::Handle;
-use crate::{metadata, parameters, ticket};
+use crate::{metadata, ticket};
 
 /// A statement after its first silence.
 enum Waited {
@@ -59,7 +60,7 @@ impl Service {
             Command::CommandPreparedStatementQuery(query) => {
                 let handle = &query.prepared_statement_handle;
                 let (handle, prepared) = self.prepared.get(&call.context.caller, handle)?;
-                let statement = prepared.statement();
+                let statement = prepared.query()?;
                 let context = Context {
                     scope: prepared.scope,
                     ..call.context.clone()
@@ -108,9 +109,10 @@ impl Service {
             ));
         };
         check_transaction(query.transaction_id.as_ref())?;
+        let rows = self.parameters.read(first, messages).await?;
         let statement = Statement {
             sql: query.query,
-            parameters: parameters::read(first, messages).await?,
+            parameters: rows.map(|rows| one_row(rows.batch)).transpose()?.flatten(),
             open: false,
         };
         self.run(call, &call.context, &statement, None).await

@@ -1,5 +1,6 @@
 //! `DoPut`: statements that change data, and parameters of prepared statements.
 
+use arrow::array::RecordBatch;
 use arrow_flight::FlightData;
 use arrow_flight::sql::{Command, DoPutPreparedStatementResult, DoPutUpdateResult};
 use futures::{TryStreamExt, future};
@@ -10,11 +11,13 @@ use super::Service;
 use super::commands::{check_transaction, unserved_command};
 use crate::access::Call;
 use crate::backend::{Context, Execution, Outcome, Statement};
-use crate::status::invalid;
-use crate::{parameters, ticket};
+use crate::status::{invalid, with_cause};
+use crate::streams::Begun;
+use crate::ticket;
 
-/// The number of changed rows if it is unknown.
-const UNKNOWN: i64 = -1;
+/// The number of changed rows of a statement that reports none, such as CREATE TABLE. It is not -1, "unknown" in the
+/// protocol: the JDBC driver takes -1 for a query and runs the statement a second time.
+const NO_COUNT: i64 = 0;
 
 impl Service {
     /// Returns the metadata of the result.
@@ -38,14 +41,15 @@ impl Service {
                     sql: update.query,
                     ..Statement::default()
                 };
-                self.change(&call.context, &statement, None).await
+                let begun = self.streams.begin(caller, None);
+                self.change(&begun, &call.context, &statement).await
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let handle = query.prepared_statement_handle;
                 // Before the row is read: another caller's statement is no reason to read it.
                 self.prepared.get(caller, &handle)?;
-                if let Some(row) = parameters::read(first, messages).await? {
-                    self.prepared.bind(caller, &handle, row)?;
+                if let Some(rows) = self.parameters.read(first, messages).await? {
+                    self.prepared.bind(caller, &handle, rows.batch)?;
                 }
                 let result = DoPutPreparedStatementResult {
                     prepared_statement_handle: Some(handle),
@@ -56,27 +60,61 @@ impl Service {
                 let handle = &update.prepared_statement_handle;
                 let (handle, prepared) = self.prepared.get(caller, handle)?;
                 let mut statement = prepared.statement();
-                if let Some(row) = parameters::read(first, messages).await? {
-                    statement.parameters = (row.num_columns() > 0).then_some(row);
-                }
                 let context = Context {
                     scope: prepared.scope,
                     ..call.context.clone()
                 };
-                self.change(&context, &statement, Some(handle)).await
+                let begun = self.streams.begin(caller, Some(handle));
+                let sent = self.parameters.read(first, messages).await?;
+                let bound = statement.parameters.take();
+                match sent.as_ref().map(|sent| &sent.batch).or(bound.as_ref()) {
+                    Some(rows) => self.change_with(&begun, &context, statement, rows).await,
+                    None => self.change(&begun, &context, &statement).await,
+                }
             }
             other => Err(unserved_command(&other)),
         }
     }
 
-    /// `execution`: with this name its client cancels it.
     async fn change(
         &self,
+        begun: &Begun,
         context: &Context,
         statement: &Statement,
-        execution: Option<String>,
     ) -> Result<Vec<u8>, Status> {
-        let begun = self.streams.begin(&context.caller, execution);
+        self.changed(begun, context, statement).await.map(result)
+    }
+
+    /// Runs a statement for each row of parameters, or once if it takes all of them.
+    async fn change_with(
+        &self,
+        begun: &Begun,
+        context: &Context,
+        mut statement: Statement,
+        rows: &RecordBatch,
+    ) -> Result<Vec<u8>, Status> {
+        let count = rows.num_rows();
+        if count == 1 || (count > 1 && self.backend.takes_rows(&statement.sql)) {
+            statement.parameters = Some(rows.clone());
+            return self.change(begun, context, &statement).await;
+        }
+        let mut sum = Some(0);
+        for row in 0..count {
+            statement.parameters = Some(rows.slice(row, 1));
+            let changed = self.changed(begun, context, &statement).await;
+            let changed = changed.map_err(|status| of_row(status, row, count))?;
+            sum = sum.zip(changed).map(|(sum, changed)| sum + changed);
+        }
+        Ok(result(sum))
+    }
+
+    /// The number of changed rows, if it is known.
+    async fn changed(
+        &self,
+        begun: &Begun,
+        context: &Context,
+        statement: &Statement,
+    ) -> Result<Option<i64>, Status> {
         let Execution { columns, outcome } = self.backend.execute(context, statement);
         let watch = async {
             if columns.await.is_ok() {
@@ -91,18 +129,36 @@ impl Service {
             }
         };
         match begun.run(work).await? {
-            Outcome::Changed(count) => {
-                let record_count = count.unwrap_or(UNKNOWN);
-                Ok(DoPutUpdateResult { record_count }.encode_to_vec())
-            }
+            Outcome::Changed(count) => Ok(count),
             // The client of an update reads no rows, such as the id of a job.
-            Outcome::Rows { .. } if begun.is_change() => Ok(DoPutUpdateResult {
-                record_count: UNKNOWN,
-            }
-            .encode_to_vec()),
+            Outcome::Rows { .. } if begun.is_change() => Ok(None),
             Outcome::Rows { .. } => Err(invalid(
                 "the statement is a query: run it as a query, not as an update",
             )),
         }
     }
+}
+
+fn result(count: Option<i64>) -> Vec<u8> {
+    let record_count = count.unwrap_or(NO_COUNT);
+    DoPutUpdateResult { record_count }.encode_to_vec()
+}
+
+/// The failure of one of several rows.
+fn of_row(status: Status, row: usize, count: usize) -> Status {
+    let before = match row {
+        0 => "no row was applied before".to_string(),
+        1 => "row 1 was applied".to_string(),
+        _ => format!("rows 1 to {row} were applied"),
+    };
+    let message = format!(
+        "row {} of {count} of the parameters failed, {before}: {}",
+        row + 1,
+        status.message()
+    );
+    let mut failed = Status::new(status.code(), message);
+    if let Some(cause) = std::error::Error::source(&status) {
+        failed = with_cause(failed, cause.to_string());
+    }
+    failed
 }

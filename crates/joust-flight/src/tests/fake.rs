@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
@@ -18,9 +18,10 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::backend::{
-    Backend, Context, Described, Execution, Identified, Incoming, Outcome, Report, Statement,
+    Backend, Context, Described, Execution, Functions, Identified, Incoming, Outcome, Report,
+    Statement,
 };
-use crate::{Options, Server, of_code};
+use crate::{Options, Server, of_code, with_cause};
 
 /// Bytes of a batch of `ROWS`.
 const BATCH: usize = 1 << 20;
@@ -34,6 +35,8 @@ pub struct Seen {
     /// Streams of rows, and slow statements, that exist.
     pub streams: AtomicUsize,
     pub reports: std::sync::Mutex<Vec<Report>>,
+    /// The numbers of rows of parameters of the changes.
+    pub changes: std::sync::Mutex<Vec<usize>>,
 }
 
 #[derive(Clone, Default)]
@@ -95,6 +98,22 @@ impl Fake {
     }
 }
 
+impl Fake {
+    /// The number of rows of parameters. Fails for a negative one.
+    fn change(&self, statement: &Statement) -> Result<Outcome, Status> {
+        let rows = statement.parameters.as_ref().unwrap();
+        let values = rows.column(0).as_primitive::<Int64Type>().values();
+        if values.iter().any(|value| *value < 0) {
+            return Err(with_cause(
+                of_code(13, "it is negative"),
+                "a cause".to_string(),
+            ));
+        }
+        self.0.changes.lock().unwrap().push(rows.num_rows());
+        Ok(Outcome::Changed(Some(rows.num_rows() as i64)))
+    }
+}
+
 #[async_trait]
 impl Backend for Fake {
     async fn identify(&self, incoming: Incoming) -> Result<Identified, Status> {
@@ -137,6 +156,10 @@ impl Backend for Fake {
         })
     }
 
+    fn takes_rows(&self, sql: &str) -> bool {
+        sql == "INSERT"
+    }
+
     fn execute(&self, context: &Context, statement: &Statement) -> Execution {
         let (sender, columns) = oneshot::channel();
         let (backend, context, statement) = (self.clone(), context.clone(), statement.clone());
@@ -144,6 +167,16 @@ impl Backend for Fake {
         Execution {
             columns,
             outcome: outcome.boxed(),
+        }
+    }
+
+    fn functions(&self) -> Functions {
+        let names = |name: &str| vec![name.to_string()];
+        Functions {
+            numeric: names("abs"),
+            string: names("upper"),
+            datetime: names("now"),
+            system: names("nullif"),
         }
     }
 
@@ -173,6 +206,9 @@ impl Fake {
                 "FAILURE" => Err(of_code(13, "the change failed")),
                 _ => Ok(Outcome::Changed(Some(3))),
             };
+        }
+        if let "INSERT" | "DELETE" = statement.sql.as_str() {
+            return self.change(statement);
         }
         if statement.sql == "CHANGE" {
             return Ok(Outcome::Changed(Some(3)));

@@ -7,7 +7,7 @@ use arrow_flight::{FlightDescriptor, Ticket};
 use prost::Message;
 use tonic::Code;
 
-use super::fake::{fetch, start};
+use super::fake::{Started, fetch, start, texts, until};
 
 fn row(values: &[i64]) -> RecordBatch {
     let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
@@ -43,6 +43,87 @@ async fn an_update_is_prepared_too() {
     let mut client = started.client("alice").await;
     let mut prepared = client.prepare("CHANGE".to_string(), None).await.unwrap();
     assert_eq!(prepared.execute_update().await.unwrap(), 3);
+}
+
+/// Runs a prepared change with rows of parameters.
+async fn change(started: &Started, sql: &str, values: &[i64]) -> Result<i64, String> {
+    let mut client = started.client("alice").await;
+    let mut prepared = client.prepare(sql.to_string(), None).await.unwrap();
+    prepared.set_parameters(row(values)).unwrap();
+    let changed = prepared.execute_update().await;
+    changed.map_err(|error| error.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_insert_takes_all_rows_at_once() {
+    let started = start().await;
+    let values: Vec<i64> = (0..1_000).collect();
+    assert_eq!(change(&started, "INSERT", &values).await, Ok(1_000));
+    assert_eq!(*started.seen.changes.lock().unwrap(), [1_000]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_change_runs_for_each_row_in_order() {
+    let started = start().await;
+    assert_eq!(change(&started, "DELETE", &[1, 2, 3]).await, Ok(3));
+    assert_eq!(*started.seen.changes.lock().unwrap(), [1, 1, 1]);
+
+    let error = change(&started, "DELETE", &[1, 2, -3, 4])
+        .await
+        .unwrap_err();
+    assert!(
+        error.contains(
+            "row 3 of 4 of the parameters failed, rows 1 to 2 were applied: it is negative"
+        ),
+        "{error}"
+    );
+    assert_eq!(started.seen.changes.lock().unwrap().len(), 5);
+    until(|| !started.seen.reports.lock().unwrap().is_empty()).await;
+    let is_logged = || {
+        let reports = started.seen.reports.lock().unwrap();
+        reports
+            .iter()
+            .any(|report| report.cause.as_deref() == Some("a cause"))
+    };
+    until(is_logged).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_row_of_parameters_nothing_runs() {
+    let started = start().await;
+    for sql in ["INSERT", "DELETE"] {
+        assert_eq!(change(&started, sql, &[]).await, Ok(0));
+    }
+    assert!(started.seen.changes.lock().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rows_of_parameters_are_bounded() {
+    let started = start().await;
+    let error = change(&started, "INSERT", &vec![0; 100_001]).await;
+    assert!(error.unwrap_err().contains("more than 100000 rows"));
+
+    let mut client = started.client("alice").await;
+    let mut prepared = client.prepare("INSERT".to_string(), None).await.unwrap();
+    let long = "x".repeat(1 << 20);
+    let values = vec![long.as_str(); 17];
+    prepared.set_parameters(texts(&[("1", &values)])).unwrap();
+    let error = prepared.execute_update().await.unwrap_err().to_string();
+    assert!(error.contains("more than 16 MiB"), "{error}");
+    // What was held is free again.
+    for _ in 0..20 {
+        let values = vec![0; 100_000];
+        assert_eq!(change(&started, "INSERT", &values).await, Ok(100_000));
+    }
+    assert!(
+        started
+            .seen
+            .changes
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|rows| *rows == 100_000)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

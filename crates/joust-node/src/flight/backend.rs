@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::{FutureExt, StreamExt, stream};
-use joust_core::sql::request_body;
+use joust_core::sql::{self, BoundRows, request_body, takes_rows};
 use joust_flight::{
-    Backend, Code, Context, Described, Execution, Identified, Incoming, Outcome, Report, Statement,
-    Status, of_code, with_cause,
+    Backend, Code, Context, Described, Execution, Functions, Identified, Incoming, Outcome, Report,
+    Statement, Status, of_code, with_cause,
 };
 use napi::Status as NapiStatus;
 use napi::bindgen_prelude::FnArgs;
@@ -66,23 +66,37 @@ struct Question {
     columns: Option<oneshot::Sender<SchemaRef>>,
 }
 
-/// The event of a statement, and its body.
-fn event_of(
-    kind: &str,
-    context: &Context,
-    statement: &Statement,
-) -> Result<(FlightEvent, Vec<u8>), Status> {
-    let parameters = statement.parameters.as_ref();
-    let body = request_body(&statement.sql, parameters, statement.open).map_err(failed)?;
-    let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let event = FlightEvent {
-        call: context.call as f64,
-        kind: kind.to_string(),
-        database: present(&context.scope.database),
-        namespace_path: present(&context.scope.namespace),
-        ..FlightEvent::default()
-    };
-    Ok((event, body))
+/// A statement for JavaScript.
+struct Asked {
+    event: FlightEvent,
+    body: Vec<u8>,
+    /// The body refers to several rows of parameters; they exist until this is dropped.
+    _rows: Option<BoundRows>,
+}
+
+impl Asked {
+    fn new(kind: &str, context: &Context, statement: &Statement) -> Result<Self, Status> {
+        let parameters = statement.parameters.as_ref();
+        let several = parameters.filter(|rows| rows.num_rows() > 1);
+        let rows = several.map(BoundRows::hold).transpose().map_err(failed)?;
+        let body = match &rows {
+            Some(rows) => rows.request_body(&statement.sql),
+            None => request_body(&statement.sql, parameters, statement.open).map_err(failed)?,
+        };
+        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let event = FlightEvent {
+            call: context.call as f64,
+            kind: kind.to_string(),
+            database: present(&context.scope.database),
+            namespace_path: present(&context.scope.namespace),
+            ..FlightEvent::default()
+        };
+        Ok(Self {
+            event,
+            body,
+            _rows: rows,
+        })
+    }
 }
 
 /// Tells JavaScript that an answer is not needed any more, unless `tell` is taken.
@@ -137,7 +151,7 @@ impl Backend for JsBackend {
         context: &Context,
         statement: &Statement,
     ) -> Result<Described, Status> {
-        let (event, body) = event_of("describe", context, statement)?;
+        let Asked { event, body, _rows } = Asked::new("describe", context, statement)?;
         let question = Question {
             body: Some(body),
             columns: None,
@@ -159,12 +173,16 @@ impl Backend for JsBackend {
         }
     }
 
+    fn takes_rows(&self, sql: &str) -> bool {
+        takes_rows(sql)
+    }
+
     fn execute(&self, context: &Context, statement: &Statement) -> Execution {
         let (sender, columns) = oneshot::channel();
         let backend = self.clone();
-        let event = event_of("execute", context, statement);
+        let asked = Asked::new("execute", context, statement);
         let outcome = async move {
-            let (event, body) = event?;
+            let Asked { event, body, _rows } = asked?;
             let question = Question {
                 body: Some(body),
                 columns: Some(sender),
@@ -181,6 +199,16 @@ impl Backend for JsBackend {
         Execution {
             columns,
             outcome: outcome.boxed(),
+        }
+    }
+
+    fn functions(&self) -> Functions {
+        let functions = sql::functions().unwrap_or_default();
+        Functions {
+            numeric: functions.numeric,
+            string: functions.string,
+            datetime: functions.datetime,
+            system: functions.system,
         }
     }
 

@@ -49,6 +49,11 @@ use crate::names::short;
 /// Bytes of a text or binary literal.
 pub const MAX_LITERAL: usize = 64 << 10;
 
+/// Whether a statement may call the function of this name, in lower case.
+pub fn is_available(function: &str) -> bool {
+    functions::find(function, Place::View).is_some()
+}
+
 /// A checked expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression(Arc<Checked>);

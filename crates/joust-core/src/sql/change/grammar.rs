@@ -12,6 +12,7 @@ use super::super::names::{self, Versions};
 use super::super::parameters::{Given, Parameters};
 use super::super::statement::{self, Statement};
 use super::condition::{self, Qualifier};
+use super::open::Open;
 use crate::error::{Error, Result};
 use crate::names::short;
 use crate::schema::expression::{self, Place};
@@ -25,6 +26,8 @@ pub(super) struct Grammar {
     tokens: Vec<Token>,
     parameters: Parameters,
     versions: Versions,
+    /// If the values of the parameters are not known.
+    pub open: Option<Open>,
 }
 
 impl Grammar {
@@ -37,6 +40,7 @@ impl Grammar {
         Ok(Self {
             parser: Parser::new(&GenericDialect).with_tokens(tokens.clone()),
             tokens,
+            open: parameters.is_open().then(Open::default),
             parameters,
             versions,
         })
@@ -177,21 +181,50 @@ impl Grammar {
 
     /// A whole query, with its parameters and versions.
     pub fn query(&mut self) -> Result<Statement> {
-        let query = self.parser.parse_query().map_err(unreadable)?;
+        let query = self.parsed_query()?;
         self.statement(query)
+    }
+
+    /// A whole query. Its parameters are not bound.
+    pub fn parsed_query(&mut self) -> Result<Box<Query>> {
+        self.parser.parse_query().map_err(unreadable)
     }
 
     /// The statement of a query that was read from the tokens.
     pub fn statement(&mut self, mut query: Box<Query>) -> Result<Statement> {
-        self.parameters.bind_in(query.as_mut());
         self.versions.place_in(query.as_mut());
-        Statement::of_query(query)
+        let open = self.open.is_some().then(|| query.clone());
+        self.parameters.bind_in(query.as_mut());
+        let statement = Statement::of_query(query)?;
+        Ok(match open {
+            Some(query) => statement.with_open(query, self.parameter_count()),
+            None => statement,
+        })
+    }
+
+    /// The name of the changed table in the expressions.
+    pub fn name_target(&mut self, alias: &str) {
+        if let Some(open) = &mut self.open {
+            open.name_target(alias);
+        }
     }
 
     /// An expression over the rows of a table, as text for an operation. `qualifiers`: names of tables that columns may
     /// have.
     pub fn expression(&mut self, qualifiers: &[Qualifier<'_>]) -> Result<String> {
-        let (_, range) = self.parsed_expression()?;
+        let (expr, range) = self.parsed_expression()?;
+        if let Some(open) = &mut self.open {
+            open.add_condition(&expr);
+        }
+        condition::text(&self.tokens[range], &mut self.parameters, qualifiers)
+    }
+
+    /// The same for the value of a field.
+    pub fn assigned(&mut self, path: &[String], qualifiers: &[Qualifier<'_>]) -> Result<String> {
+        let (expr, range) = self.parsed_expression()?;
+        if let Some(open) = &mut self.open {
+            open.add_assignment(path, &expr);
+        }
         condition::text(&self.tokens[range], &mut self.parameters, qualifiers)
     }
 

@@ -36,6 +36,10 @@ pub(super) fn merge(grammar: &mut Grammar) -> Result<Changing> {
             "both sides of MERGE are named `{source}`; give one of them an alias"
         )));
     }
+    grammar.name_target(&target);
+    if let Some(open) = &mut grammar.open {
+        open.add_source(factor.clone(), &source);
+    }
     grammar.expect("ON")?;
     let (condition, _) = grammar.parsed_expression()?;
     let mut on = Vec::new();

@@ -13,6 +13,9 @@ mod grammar;
 mod grants;
 mod indexes;
 mod merge;
+mod open;
+#[cfg(test)]
+mod open_tests;
 mod rows;
 mod tables;
 #[cfg(test)]
@@ -22,8 +25,9 @@ mod views;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use columns::Shape;
+pub use columns::{Conversion, Shape};
 use grammar::Grammar;
+pub use open::Open;
 
 use super::parameters::Given;
 use super::statement::{self, Statement};
@@ -183,6 +187,8 @@ pub struct Changing {
     pub rows: Option<(Statement, Shape)>,
     /// The number of its parameters.
     pub parameters: usize,
+    /// What determines the types of its parameters, if their values are not known.
+    pub open: Option<Open>,
 }
 
 impl Changing {
@@ -200,6 +206,7 @@ impl From<Change> for Changing {
             change,
             rows: None,
             parameters: 0,
+            open: None,
         }
     }
 }
@@ -255,6 +262,7 @@ pub fn read(sql: &str, given: Given<'_>) -> Result<Option<Changing>> {
         return Ok(None);
     };
     changing.parameters = grammar.parameter_count();
+    changing.open = grammar.open.take();
     grammar.end()?;
     Ok(Some(changing))
 }

@@ -24,7 +24,11 @@ pub(super) fn insert(grammar: &mut Grammar) -> Result<Changing> {
             short(twice)
         )));
     }
-    let statement = grammar.query()?;
+    let query = grammar.parsed_query()?;
+    if let Some(open) = &mut grammar.open {
+        open.add_values(&query, &columns)?;
+    }
+    let statement = grammar.statement(query)?;
     let shape = Shape::ByPosition(columns);
     Ok(Changing::with_rows(
         Change::Insert { table },
@@ -53,8 +57,10 @@ fn names_columns(grammar: &Grammar) -> bool {
 pub(super) fn delete(grammar: &mut Grammar) -> Result<Changing> {
     let table = grammar.name()?;
     let alias = grammar.alias(&["WHERE", "USING", "RETURNING", "LIMIT", "ORDER"])?;
+    let qualifiers = one(&table, alias.as_deref());
+    grammar.name_target(qualifiers[0].name);
     let predicate = match grammar.word("WHERE") {
-        true => grammar.expression(&one(&table, alias.as_deref()))?,
+        true => grammar.expression(&qualifiers)?,
         false => "true".to_string(),
     };
     Ok(Change::Delete { table, predicate }.into())
@@ -66,13 +72,15 @@ pub(super) fn update(grammar: &mut Grammar) -> Result<Changing> {
     let alias = grammar.alias(&["SET"])?;
     grammar.expect("SET")?;
     let qualifiers = one(&table, alias.as_deref());
+    grammar.name_target(qualifiers[0].name);
     let updates = grammar.separated(|grammar| {
         let mut path = grammar.name()?;
         if path.len() > 1 && path[0] == qualifiers[0].name {
             path.remove(0);
         }
         grammar.expect_symbol(&Token::Eq)?;
-        Ok((path.join("."), grammar.expression(&qualifiers)?))
+        let value = grammar.assigned(&path, &qualifiers)?;
+        Ok((path.join("."), value))
     })?;
     let predicate = match grammar.word("WHERE") {
         true => Some(grammar.expression(&qualifiers)?),

@@ -35,7 +35,7 @@ class JdbcTest {
     return DriverManager.getConnection("jdbc:arrow-flight-sql://127.0.0.1:" + port, properties);
   }
 
-  private static Connection connect() throws SQLException {
+  static Connection connect() throws SQLException {
     return connect(System.getenv("JOUST_KEY"));
   }
 
@@ -78,8 +78,7 @@ class JdbcTest {
       assertEquals(2, statement.executeUpdate("DELETE FROM " + table + " WHERE id < 2"));
       String insert = "INSERT INTO " + table + " SELECT * FROM " + table + " WHERE id = ?";
       try (PreparedStatement prepared = connection.prepareStatement(insert)) {
-        // The server does not know the types of the parameters of a change: it casts texts.
-        prepared.setString(1, "7");
+        prepared.setLong(1, 7);
         assertEquals(1, prepared.executeUpdate());
       }
       try (ResultSet rows = statement.executeQuery("SELECT count(*) FROM " + table)) {
