@@ -177,7 +177,7 @@ async fn converted(
     table: Option<(Table, ReadOptions)>,
     resources: &Resources,
 ) -> Result<Answer> {
-    let (statement, shape) = Request::decode(body)?.rows()?;
+    let (mut statement, shape) = Request::decode(body)?.rows()?;
     let columns = match table {
         Some((table, options)) if shape.needs_table() => {
             let dataset = table.dataset(options).await?;
@@ -185,7 +185,8 @@ async fn converted(
         }
         _ => Arc::new(Schema::empty()),
     };
-    let tables = Tables::of(&statement, sources, resources).await?;
+    let mut tables = Tables::of(&statement, sources, resources).await?;
+    tables.search(&mut statement).await?;
     let execution = execute(tables, statement, None, 0, resources).await?;
     let conversion = shape.conversion(&execution.rows.schema(), &columns)?;
     let schema = conversion.schema().clone();

@@ -12,7 +12,7 @@ mod committed_multipart;
 mod computed;
 mod count;
 mod current;
-mod data_type;
+pub(crate) mod data_type;
 mod delete;
 mod deletion_mark;
 mod describe;

@@ -2,7 +2,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    DataType, Expr, Query, Statement as Ast, TableFactor, Visit, Visitor,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -10,6 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::super::names::{self, Versions};
 use super::super::parameters::{Given, Parameters};
+use super::super::search::{self, Searches};
 use super::super::statement::{self, Statement};
 use super::condition::{self, Qualifier};
 use crate::error::{Error, Result};
@@ -25,20 +28,25 @@ pub(super) struct Grammar {
     tokens: Vec<Token>,
     parameters: Parameters,
     versions: Versions,
+    /// The searches that are not part of a query yet.
+    searches: Searches,
 }
 
 impl Grammar {
     pub fn new(sql: &str, given: Given<'_>) -> Result<Self> {
         let tokens = expression::tokenize_statement(&GenericDialect, sql)?;
         let tokens = statement::without_comments(tokens);
-        let (tokens, parameters) = Parameters::read(tokens, given)?;
+        let (tokens, mut parameters) = Parameters::read(tokens, given)?;
         let (tokens, versions) = Versions::read(tokens)?;
+        let (tokens, searches, placeholders) = Searches::read(tokens, &parameters)?;
+        parameters.used_by_searches(placeholders);
         expression::check_tokens(&tokens, Place::View)?;
         Ok(Self {
             parser: Parser::new(&GenericDialect).with_tokens(tokens.clone()),
             tokens,
             parameters,
             versions,
+            searches,
         })
     }
 
@@ -89,6 +97,7 @@ impl Grammar {
     pub fn unexpected(&self, wanted: &str) -> Error {
         Error::invalid(match self.parser.peek_token().token {
             Token::EOF => format!("the statement ends where {wanted} is expected"),
+            Token::Word(word) if search::is_search(&word.value) => return search::misplaced(),
             found => format!(
                 "the statement has `{}` where {wanted} is expected",
                 short(&found.to_string())
@@ -182,10 +191,20 @@ impl Grammar {
     }
 
     /// The statement of a query that was read from the tokens.
-    pub fn statement(&mut self, mut query: Box<Query>) -> Result<Statement> {
-        self.parameters.bind_in(query.as_mut());
-        self.versions.place_in(query.as_mut());
-        Statement::of_query(query)
+    pub fn statement(&mut self, query: Box<Query>) -> Result<Statement> {
+        let mut query = Ast::Query(query);
+        let mut searches = std::mem::take(&mut self.searches);
+        self.versions.place_in(&mut query);
+        searches.place(&mut query)?;
+        self.parameters.bind_in(&mut query);
+        Statement::of_query(query, searches)
+    }
+
+    /// A table, a search or a query in parentheses. A search has an alias.
+    pub fn table_factor(&mut self) -> Result<TableFactor> {
+        let mut factor = self.parser.parse_table_factor().map_err(unreadable)?;
+        self.searches.name_in(&mut factor)?;
+        Ok(factor)
     }
 
     /// An expression over the rows of a table, as text for an operation. `qualifiers`: names of tables that columns may
@@ -293,6 +312,9 @@ impl Grammar {
                 )));
             }
         }
+        if !self.searches.is_empty() {
+            return Err(search::misplaced());
+        }
         self.parameters.finish()?;
         self.versions.finish()
     }
@@ -316,6 +338,9 @@ impl Visitor for Subqueries {
 
 pub(super) fn unreadable(error: ParserError) -> Error {
     Error::invalid(match error {
+        ParserError::ParserError(text) if search::is_mentioned(&text) => {
+            return search::misplaced();
+        }
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
             format!("the statement can't be read: {}", short(&text))
         }
