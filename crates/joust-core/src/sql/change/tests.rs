@@ -114,7 +114,11 @@ fn rows_come_from_searches() {
             "MERGE INTO u USING (SELECT id FROM {search}) AS s ON u.id = s.id WHEN MATCHED THEN UPDATE SET *"
         ),
     ] {
-        assert_eq!(sources(&sql, &[vector.clone()]), ["ns.t"], "{sql}");
+        assert_eq!(
+            sources(&sql, std::slice::from_ref(&vector)),
+            ["ns.t"],
+            "{sql}"
+        );
     }
     let joined = "INSERT INTO u SELECT a.id FROM t a JOIN text_search('s', 'x') b ON a.id = b.id";
     assert_eq!(sources(joined, &[]), ["t", "s"]);
