@@ -1047,6 +1047,8 @@ export interface SqlSource {
   branch?: string
   /** The newest version when absent. */
   version?: number
+  /** SQL: the caller may use the rows for which one of them is true. All rows when absent. */
+  rows?: Array<string>
   /** `schemata`, `tables` or `columns`. */
   information?: string
 }

@@ -42,8 +42,8 @@ export interface Access<Call, Services, Reply> {
   readonly privileges: readonly Privilege[];
   /**
    * The privileges among them whose row filters the handler applies: it uses the table of the path only as `onTable`
-   * passes it. Empty: the reply tells nothing about rows. Absent: the operation is denied to a caller whose privilege on
-   * a table has a row filter.
+   * passes it, or passes the filters of each named table to the engine. Empty: the reply tells nothing about rows.
+   * Absent: the operation is denied to a caller whose privilege on a table has a row filter.
    */
   readonly rows?: readonly Privilege[];
   /** Further privileges that some requests need, for the role of the operation and for the description. */

@@ -11,7 +11,13 @@ import type {
 import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
 import type { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
 import { describeObject, tableObject } from "../catalog/grants/grants.js";
-import { bitOf, covers, NO_PRIVILEGES, type PrivilegeSet } from "../catalog/grants/privileges.js";
+import {
+  bitOf,
+  covers,
+  FILTERED,
+  NO_PRIVILEGES,
+  type PrivilegeSet,
+} from "../catalog/grants/privileges.js";
 import { encodePath } from "../catalog/path.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { override } from "../foundation/override.js";
@@ -21,8 +27,8 @@ import type { Jobs } from "../jobs/jobs.js";
 /**
  * The services of a request whose caller has no role. The catalog and the jobs show only what the caller may see, also to
  * a handler that resolves names in the content of its request: SQL, sources of views and of clones. Such a table also
- * needs `select`. The declared access covers the object in the path, and the objects in the body of the operations that
- * declare them.
+ * needs `select`; if that has a row filter, only a handler that declares to apply it gets the table. The declared access
+ * covers the object in the path, and the objects in the body of the operations that declare them.
  */
 export function restrictedServices(
   services: Services,
@@ -33,7 +39,9 @@ export function restrictedServices(
   const object = encodePath(call.id);
   const isDeclared = (id: TableId) =>
     contentIsDeclared.has(operation.access.on) || (id.length > 0 && encodePath(id) === object);
-  const view = new VisibleCatalog(services.catalog, privileges, isDeclared);
+  const { on, rows } = operation.access;
+  const appliesFilters = on === "named tables" && rows?.includes("select") === true;
+  const view = new VisibleCatalog(services.catalog, privileges, isDeclared, appliesFilters);
   return {
     ...services,
     catalog: override(services.catalog, {
@@ -118,6 +126,8 @@ class VisibleCatalog {
     private readonly privileges: CallerPrivileges,
     /** Whether the declared access covers a table. */
     private readonly isDeclared: (id: TableId) => boolean,
+    /** Whether the handler applies the row filters of the tables that it reads. */
+    private readonly appliesFilters: boolean,
   ) {}
 
   async table(id: TableId): Promise<TableRecord> {
@@ -126,8 +136,16 @@ class VisibleCatalog {
       const parent = id.slice(0, -1);
       throw this.privileges.seesNamespace(parent) ? tableNotFound(id) : namespaceNotFound(parent);
     }
-    if (!this.#mayRead(id, held)) throw selectNeeded(id);
-    return this.catalog.table(id);
+    if (this.#mayRead(id, held)) return this.catalog.table(id);
+    if (!this.appliesFilters || !covers(held, FILTERED)) throw selectNeeded(id);
+    return this.#withFilters(await this.catalog.table(id));
+  }
+
+  #withFilters(record: TableRecord): TableRecord {
+    const filters = this.privileges.filtersOn(record, "select");
+    if (filters.length === 0) throw selectNeeded(record.id);
+    if (record.declared) throw noColumnsYet(record.id);
+    return { ...record, restriction: { filters } };
   }
 
   /** Undefined also for a table that the caller may not read: `table` then reports it. */

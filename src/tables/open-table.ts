@@ -141,6 +141,12 @@ export function tableHandle(services: TableDependencies, record: TableRecord): T
   return filters === undefined ? table : (table.withRows([...filters]) as unknown as Table);
 }
 
+/** What finds a version of a table, also for a caller with a row filter. It reads no rows. */
+export type TableVersions = Pick<Table, "tag" | "listBranches" | "listVersions">;
+
+export const versionsOf = (services: TableDependencies, record: TableRecord): TableVersions =>
+  sharedHandle(services, record);
+
 function sharedHandle(services: TableDependencies, record: TableRecord): Table {
   const cached = handlesOf(services.engine);
   let table = cached.get(record.key);

@@ -83,6 +83,8 @@ pub struct SqlSource {
     pub branch: Option<String>,
     /// The newest version when absent.
     pub version: Option<f64>,
+    /// SQL: the caller may use the rows for which one of them is true. All rows when absent.
+    pub rows: Option<Vec<String>>,
     /// `schemata`, `tables` or `columns`.
     pub information: Option<String>,
 }
@@ -164,6 +166,7 @@ impl SqlOptions {
                     .ok_or_else(|| Error::invalid("a source has neither a location nor a name"))?,
                 storage_options: source.storage_options.unwrap_or_default(),
                 branch: source.branch,
+                rows: source.rows,
                 options: ReadOptions {
                     version: source.version.map(version_number),
                     ..fresh

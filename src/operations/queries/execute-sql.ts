@@ -64,7 +64,7 @@ export const executeSql = operation({
   tag: "SQL",
   params: nothing,
   body: { kind: "raw-json", schema: request },
-  access: accessTo("named tables", "select"),
+  access: { ...accessTo("named tables", "select"), rows: ["select"] },
   limited: ["query"],
   queryKind: () => "sql",
   uses: statementServices,

@@ -13,6 +13,7 @@ import {
   type OpenTable,
   storageOptions,
   type TableDependencies,
+  versionsOf,
 } from "../../tables/open-table.js";
 import type { Freshness } from "../../tables/target.js";
 import { nextQueryNumber } from "./query-number.js";
@@ -135,12 +136,15 @@ async function resolve(
 ): Promise<SqlSource> {
   const information = informationSchemaTable(name);
   if (information !== undefined) return { information };
-  return onNamedTable(services, name, scope, async ({ record, table }) => {
+  return onNamedTable(services, name, scope, async ({ record }) => {
     records.push(record);
+    const { restriction } = record;
     return {
       location: record.location,
       storageOptions: storageOptions(services, record),
-      ...(await stateOf(table, state)),
+      // The engine refuses an empty list.
+      ...(restriction && { rows: [...(restriction.filters ?? [])] }),
+      ...(await stateOf(versionsOf(services, record), state)),
     };
   });
 }

@@ -1,5 +1,6 @@
-import type { SqlSource, SqlTable, Table } from "../../engine/index.js";
+import type { SqlSource, SqlTable } from "../../engine/index.js";
 import { ErrorCode, hasCode, JoustError } from "../../foundation/errors.js";
+import type { TableVersions } from "../../tables/open-table.js";
 import { branchName } from "../../tables/target.js";
 
 type TableState = Pick<SqlSource, "branch" | "version">;
@@ -11,7 +12,7 @@ type TableState = Pick<SqlSource, "branch" | "version">;
  * @throws code 8 for an unknown tag or branch, 11 for a time before the first version
  */
 export async function stateOf(
-  table: Table,
+  table: TableVersions,
   { version, tag, timestampMillis }: Omit<SqlTable, "name">,
 ): Promise<TableState> {
   if (version !== undefined) return { version };
@@ -20,7 +21,7 @@ export async function stateOf(
   return {};
 }
 
-async function stateOfReference(table: Table, name: string): Promise<TableState> {
+async function stateOfReference(table: TableVersions, name: string): Promise<TableState> {
   try {
     const { version, branch } = await table.tag(name);
     return { version, ...(branch !== undefined && { branch }) };
@@ -34,7 +35,7 @@ async function stateOfReference(table: Table, name: string): Promise<TableState>
   }
 }
 
-async function versionAt(table: Table, millis: number): Promise<number> {
+async function versionAt(table: TableVersions, millis: number): Promise<number> {
   const versions = await table.listVersions();
   const newest = versions.findLast(({ timestampMillis }) => timestampMillis <= millis);
   if (newest) return newest.version;

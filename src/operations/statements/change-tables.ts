@@ -90,6 +90,13 @@ export async function dropColumns(
   return done(await run.run(removing, { id: await run.id(table), payload: { columns } }));
 }
 
+export async function alterColumns(
+  run: StatementRun,
+  { table, alterations }: ChangeOf<"alter_columns">,
+): Promise<StatementResult> {
+  return done(await run.run(altering, { id: await run.id(table), payload: { alterations } }));
+}
+
 export async function renameColumn(
   run: StatementRun,
   { table, column, name }: ChangeOf<"rename_column">,

@@ -7,6 +7,13 @@ export type Name = readonly string[];
 /** The options in `WITH (name = value)`. */
 export type Options = Readonly<Record<string, unknown>>;
 
+/** The change of a column, as AlterTableAlterColumns takes it. */
+interface Alteration {
+  readonly path: string;
+  readonly data_type?: { readonly type: string };
+  readonly nullable?: boolean;
+}
+
 /** A clause of MERGE. */
 interface Action {
   readonly filter?: string;
@@ -50,6 +57,11 @@ export type Change =
       readonly table: Name;
       readonly column: string;
       readonly name: string;
+    }
+  | {
+      readonly kind: "alter_columns";
+      readonly table: Name;
+      readonly alterations: readonly Alteration[];
     }
   | { readonly kind: "rename_table"; readonly table: Name; readonly name: Name }
   | {

@@ -5,6 +5,7 @@ import { createIndex, dropIndex } from "./change-indexes.js";
 import { deleteRows, insertRows, mergeRows, updateRows } from "./change-rows.js";
 import {
   addColumns,
+  alterColumns,
   createSchema,
   createTableOfRows,
   dropColumns,
@@ -68,6 +69,8 @@ function runChange(run: StatementRun, change: Change): Promise<StatementResult> 
       return addColumns(run, change);
     case "drop_columns":
       return dropColumns(run, change);
+    case "alter_columns":
+      return alterColumns(run, change);
     case "rename_column":
       return renameColumn(run, change);
     case "rename_table":

@@ -3,107 +3,23 @@
 import { tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { beforeAll, expect, it } from "vitest";
-import { stream, type } from "../../harness/arrow.js";
 import type { Answer, Client, Json } from "../../harness/client.js";
-import { waitForIndex } from "../../harness/indexes.js";
 import { setupServer } from "../../harness/setup-server.js";
+import {
+  type Condition,
+  condition,
+  ipc,
+  makeTable,
+  path,
+  type Row,
+  rows,
+  words,
+} from "./filtered-tables.js";
 import { setupGrants } from "./grant-callers.js";
 
 const joust = setupServer();
 const granted = setupGrants(joust);
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
-const words = ["red", "green", "blue", "old", "new"];
-
-interface Row {
-  readonly id: number;
-  readonly tenant: string | null;
-  readonly number: number | null;
-  readonly text: string;
-  readonly vector: readonly [number, number];
-}
-
-const row = fc.record({
-  tenant: fc.constantFrom("a", "b", "it's", null),
-  number: fc.option(fc.integer({ min: -3, max: 3 })),
-  text: fc
-    .array(fc.constantFrom(...words), { minLength: 1, maxLength: 4 })
-    .map((all) => all.join(" ")),
-  // Whole numbers, so that distances are exact.
-  vector: fc.tuple(fc.integer({ min: -20, max: 20 }), fc.integer({ min: -20, max: 20 })),
-});
-const rows = fc
-  .array(row, { minLength: 8, maxLength: 60 })
-  .map((all): Row[] => all.map((one, id) => ({ id, ...one })));
-
-/** A condition as SQL, and its value for a row: null is unknown. */
-interface Condition {
-  readonly sql: string;
-  test(row: Row): boolean | null;
-}
-
-const not = (value: boolean | null) => (value === null ? null : !value);
-const and = (one: boolean | null, other: boolean | null) =>
-  one === false || other === false ? false : one === null || other === null ? null : true;
-const or = (one: boolean | null, other: boolean | null) => not(and(not(one), not(other)));
-
-const tenants: fc.Arbitrary<string> = fc.constantFrom("a", "b", "it's");
-const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
-const compare = {
-  "=": (a: number, b: number) => a === b,
-  "<>": (a: number, b: number) => a !== b,
-  "<": (a: number, b: number) => a < b,
-  ">=": (a: number, b: number) => a >= b,
-} as const;
-
-const leaf: fc.Arbitrary<Condition> = fc.oneof(
-  tenants.map((one) => ({
-    sql: `tenant = ${quoted(one)}`,
-    test: ({ tenant }: Row) => (tenant === null ? null : tenant === one),
-  })),
-  fc.uniqueArray(tenants, { minLength: 1 }).map((all) => ({
-    sql: `tenant IN (${all.map(quoted).join(", ")})`,
-    test: ({ tenant }: Row) => (tenant === null ? null : all.includes(tenant)),
-  })),
-  fc.constant({ sql: "tenant IS NULL", test: ({ tenant }: Row) => tenant === null }),
-  fc
-    .tuple(
-      fc.constantFrom("number", "id"),
-      fc.constantFrom(...(Object.keys(compare) as (keyof typeof compare)[])),
-      fc.integer({ min: -3, max: 30 }),
-    )
-    .map(([column, operator, value]) => ({
-      sql: `${column} ${operator} ${value}`,
-      test: (row: Row) => {
-        const own = row[column as "number" | "id"];
-        return own === null ? null : compare[operator](own, value);
-      },
-    })),
-  fc.constantFrom(...words).map((word) => ({
-    sql: `text LIKE '%${word}%'`,
-    test: ({ text }: Row) => text.includes(word),
-  })),
-);
-
-const { condition } = fc.letrec<{ condition: Condition }>((tie) => ({
-  condition: fc.oneof(
-    { maxDepth: 3, depthSize: "small" },
-    { weight: 3, arbitrary: leaf },
-    fc.tuple(tie("condition"), tie("condition")).map(([one, other]) => ({
-      sql: `(${one.sql}) AND ${other.sql.includes(" OR ") ? `(${other.sql})` : other.sql}`,
-      test: (row: Row) => and(one.test(row), other.test(row)),
-    })),
-    // Without parentheses, to meet the precedence of AND in a joined text.
-    fc.tuple(leaf, leaf).map(([one, other]) => ({
-      sql: `${one.sql} OR ${other.sql}`,
-      test: (row: Row) => or(one.test(row), other.test(row)),
-    })),
-    tie("condition").map((one) => ({
-      sql: `NOT (${one.sql})`,
-      test: (row: Row) => not(one.test(row)),
-    })),
-  ),
-}));
-
 const point = fc.tuple(fc.integer({ min: -20, max: 20 }), fc.integer({ min: -20, max: 20 }));
 const k = fc.integer({ min: 0, max: 12 });
 const filter = fc.option(condition, { nil: undefined });
@@ -145,37 +61,6 @@ const query: fc.Arbitrary<{ body: Json; as: "rows" | "distances" | "set" | "orde
   })),
 );
 
-const ipc = (all: readonly Row[]): Uint8Array =>
-  stream({
-    id: [type.i32, all.map(({ id }) => id)],
-    tenant: [type.text, all.map(({ tenant }) => tenant)],
-    number: [type.i32, all.map(({ number }) => number)],
-    text: [type.text, all.map(({ text }) => text)],
-    vector: [type.vector(2), all.map(({ vector }) => vector)],
-  });
-
-const path = (name: string, call: string) => `/v1/table/${encodeURIComponent(name)}/${call}`;
-let number = 0;
-
-async function makeTable(all: readonly Row[], isIndexed: boolean): Promise<string> {
-  number += 1;
-  const name = `m$t${number}`;
-  // Two fragments.
-  const half = Math.ceil(all.length / 2);
-  await joust.client.createTable(name, ipc(all.slice(0, half)));
-  if (half < all.length) await joust.client.insert(name, ipc(all.slice(half)));
-  if (!isIndexed) return name;
-  for (const index of [
-    { column: "tenant", index_type: "BTREE" },
-    { column: "text", index_type: "FTS" },
-    { column: "vector", index_type: "IVF_FLAT", num_partitions: 4, distance_type: "l2" },
-  ]) {
-    await joust.client.ok(path(name, "create_index"), index);
-    await waitForIndex(joust.client, name, `${index.column}_idx`);
-  }
-  return name;
-}
-
 /** The part of an answer that the order of equal rows and the rarity of words do not change. */
 function summary(answer: Answer, as: string): unknown {
   if (answer.status !== 200) return { status: answer.status, detail: answer.json.detail };
@@ -207,7 +92,10 @@ it(`a filtered caller reads as if there were no other rows (TEST_SEED=${seed})`,
         const sees = (row: Row) => conditions.some(({ test }) => test(row) === true);
         const visible = all.filter(sees);
         fc.pre(visible.length > 4);
-        const [full, own] = [await makeTable(all, isIndexed), await makeTable(visible, isIndexed)];
+        const [full, own] = [
+          await makeTable(joust, all, isIndexed),
+          await makeTable(joust, visible, isIndexed),
+        ];
         const [first, second] = conditions as [Condition, Condition | undefined];
         const { client, id } = await granted.filteredCaller(`table:${full}`, ["select"], first.sql);
         if (second) {

@@ -48,6 +48,13 @@ class JoustServer:
         code = self._process.wait(timeout=30)
         assert code == 0, f"the server ended with {code}"
 
+    def create_key(self) -> tuple[str, str]:
+        """A key without a role, and its id."""
+        command = ["node", REPOSITORY / "dist/cli/main.js", "key", "create", "--name", "none"]
+        out = subprocess.check_output([*command, "--role", "none", self.root], text=True)
+        key, id = re.search(r": (joust_\S+)\nid: (\S+)", out).groups()
+        return key, id
+
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:

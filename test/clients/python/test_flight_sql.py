@@ -77,6 +77,50 @@ def test_adbc_creates_and_drops_a_table(adbc, database, name):
     assert name not in database.table_names()
 
 
+def test_adbc_alters_columns_and_writes_the_rows_of_a_search(adbc, rows, name):
+    with adbc.cursor() as cursor:
+        search = "vector_search(?, 'vector', ?, 3)"
+        vector = [0.0] * 16
+        cursor.execute(
+            f"CREATE TABLE {name}_near AS SELECT CAST(id AS INT) AS id FROM {search} WHERE id >= 10",
+            (rows, vector),
+        )
+        cursor.execute(f"ALTER TABLE {name}_near ALTER COLUMN id TYPE BIGINT")
+        cursor.execute(f"SELECT * FROM {name}_near ORDER BY id")
+        found = cursor.fetch_arrow_table()
+        assert found.schema.types == [pa.int64()]
+        assert found.num_rows == 3
+        assert min(found["id"].to_pylist()) >= 10
+
+
+def test_adbc_reads_the_rows_of_a_filter(adbc, server, rows):
+    key, id = server.create_key()
+    with adbc.cursor() as cursor:
+        cursor.execute(f"GRANT SELECT ON TABLE {rows} TO 'key:{id}' WHERE id < 5")
+    options = {"username": "anyone", "password": key}
+    with (
+        adbc_driver_flightsql.dbapi.connect(
+            f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
+        ) as filtered,
+        filtered.cursor() as cursor,
+    ):
+        cursor.execute(f"SELECT count(*), max(id) FROM {rows}")
+        assert cursor.fetchall() == [(5, 4)]
+        # The condition fails for a hidden row.
+        cursor.execute(f"SELECT id FROM {rows} WHERE 1 / (id - ?) <= 0 ORDER BY id", (5,))
+        assert [id for (id,) in cursor.fetchall()] == [0, 1, 2, 3, 4]
+        cursor.execute(f"SELECT id FROM vector_search('{rows}', 'vector', ?, 100)", ([9.0] * 16,))
+        assert sorted(id for (id,) in cursor.fetchall()) == [0, 1, 2, 3, 4]
+        assert cursor.adbc_prepare(f"SELECT name FROM {rows} WHERE id = $1").types == [pa.int64()]
+        schemas = filtered.adbc_get_objects(depth="tables").read_all()["catalog_db_schemas"]
+        tables = [
+            table["table_name"]
+            for schema in schemas[0].as_py()
+            for table in schema["db_schema_tables"]
+        ]
+        assert tables == [rows]
+
+
 def test_adbc_reports_errors(adbc):
     with adbc.cursor() as cursor:
         with pytest.raises(adbc_driver_manager.ProgrammingError, match="no_such_table"):

@@ -35,6 +35,8 @@ const changes: [statement: string, operation: string][] = [
   ["ALTER TABLE t ADD COLUMN x INT", "AlterTableAddColumns"],
   ["ALTER TABLE t DROP COLUMN id", "AlterTableDropColumns"],
   ["ALTER TABLE t RENAME COLUMN id TO x", "AlterTableAlterColumns"],
+  ["ALTER TABLE t ALTER COLUMN id TYPE INT", "AlterTableAlterColumns"],
+  ["ALTER TABLE t ALTER COLUMN id SET NOT NULL", "AlterTableAlterColumns"],
   ["ALTER TABLE t RENAME TO u", "RenameTable"],
   ["CREATE INDEX ON t (id)", "CreateTableIndex"],
   ["DROP INDEX i ON t", "DropTableIndex"],
@@ -77,6 +79,7 @@ describe("a statement of a caller with the permission", () => {
       ["INSERT INTO t (id) VALUES (100)", "InsertIntoTable", "t"],
       ["DELETE FROM t WHERE id = 100", "DeleteFromTable", "t"],
       ["CREATE TABLE ns.made AS SELECT 1 AS x", "CreateTable", "ns$made"],
+      ["ALTER TABLE ns.made ALTER COLUMN x TYPE INT", "AlterTableAlterColumns", "ns$made"],
       ["REFRESH MATERIALIZED VIEW v", "RefreshMaterializedView", "v"],
       ["DROP TABLE ns.made", "DropTable", "ns$made"],
     ] as const) {

@@ -29,9 +29,12 @@ const isIdle = () =>
 const endless = "INSERT INTO u SELECT a.id FROM t a, t b, t c";
 /** The same without a row. */
 const silent = "INSERT INTO u SELECT a.id FROM t a, t b, t c WHERE a.id + b.id + c.id = -1";
+/** The same from a search. */
+const searched =
+  "INSERT INTO u SELECT a.id FROM vector_search('t', 'vector', [0, 0], 5000) a, (SELECT b.id + c.id AS id FROM t b, t c) d WHERE a.id + d.id = -1";
 
 describe("an INSERT that ends early writes nothing", () => {
-  it.each([endless, silent])("if its client disconnects: %s", async (query) => {
+  it.each([endless, silent, searched])("if its client disconnects: %s", async (query) => {
     const abort = new AbortController();
     const aborted = joust.client.request("/v1/sql", { body: { query }, signal: abort.signal });
     await Promise.all([
@@ -42,8 +45,8 @@ describe("an INSERT that ends early writes nothing", () => {
     expect(await rows("SELECT count(*) AS n FROM u")).toEqual([{ n: 0 }]);
   });
 
-  it("if the query exceeds its time", async () => {
-    expectFailure(await send(silent), 400, 13, /after 3s of work/);
+  it.each([silent, searched])("if the query exceeds its time: %s", async (query) => {
+    expectFailure(await send(query), 400, 13, /after 3s of work/);
     await isIdle();
     expect(await rows("SELECT count(*) AS n FROM u")).toEqual([{ n: 0 }]);
   });

@@ -135,9 +135,95 @@ describe("ALTER TABLE", () => {
     ["ALTER TABLE source DROP COLUMN none", 404, 12, /none/],
     ["ALTER TABLE source RENAME COLUMN none TO x", 404, 12, /none/],
     ["ALTER TABLE source RENAME TO none.x", 404, 1, /none/],
-    ["ALTER TABLE source ALTER COLUMN id TYPE INT", 400, 13, /ADD COLUMN, DROP COLUMN/],
+    ["ALTER TABLE source MODIFY COLUMN id INT", 400, 13, /ADD COLUMN, DROP COLUMN, ALTER COLUMN/],
   ])("reports an error for %s", async (query, status, code, detail) => {
     expectFailure(await send(query), status, code, detail);
+  });
+});
+
+describe("ALTER COLUMN", () => {
+  const version = async () => (await joust.client.ok("/v1/table/cast/describe", {})).version;
+
+  it("casts the values of columns in one version", async () => {
+    await define(
+      `CREATE TABLE cast (id BIGINT NOT NULL, n INT, d DECIMAL(10, 2), v FLOAT[2], at TIMESTAMP, l INT[], "Odd name" REAL)`,
+    );
+    await define("ALTER TABLE cast ADD COLUMN s TEXT");
+    await changed(
+      "INSERT INTO cast VALUES (1, 5, 1.25, [1, 2], '2024-01-02T03:04:05', [1, 2], 0.5, 'a'), (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+    );
+    const before = await version();
+    const reply = await define(
+      `ALTER TABLE cast ALTER COLUMN n TYPE BIGINT, ALTER d SET DATA TYPE DECIMAL(12, 3), ALTER COLUMN v TYPE DOUBLE[2], ALTER COLUMN at TYPE DATE, ALTER COLUMN l TYPE BIGINT[], ALTER COLUMN "Odd name" TYPE DOUBLE`,
+    );
+    expect(reply.headers.get("x-lancedb-version")).toBe(String(before + 1));
+    expect(await version()).toBe(before + 1);
+    expect(await columns("cast")).toEqual([
+      "id Int64 NO",
+      "n Int64 YES",
+      "d Decimal128(12, 3) YES",
+      "v FixedSizeList(2 x Float64) YES",
+      "at Date32 YES",
+      "l List(Int64) YES",
+      "Odd name Float64 YES",
+      "s Utf8 YES",
+    ]);
+    const [row, nulls] = await rows("SELECT * FROM cast ORDER BY id");
+    expect(row).toEqual({
+      id: 1,
+      n: 5,
+      d: "1.250",
+      v: [1, 2],
+      at: "2024-01-02",
+      l: [1, 2],
+      "Odd name": 0.5,
+      s: "a",
+    });
+    expect(Object.values(nulls).filter((value) => value !== null)).toEqual([2]);
+    await define("ALTER TABLE cast ALTER COLUMN v TYPE VECTOR(2)");
+    expect((await columns("cast"))[3]).toBe("v FixedSizeList(2 x Float32) YES");
+  });
+
+  it("takes and drops NOT NULL", async () => {
+    await define("ALTER TABLE cast ALTER COLUMN id DROP NOT NULL");
+    await changed("INSERT INTO cast (id) VALUES (NULL)");
+    const refused = await send("ALTER TABLE cast ALTER COLUMN id SET NOT NULL");
+    expectFailure(refused, 400, 13, /"id" contains NULL/);
+    await changed("DELETE FROM cast WHERE id IS NULL");
+    await define("ALTER TABLE cast ALTER COLUMN id SET NOT NULL");
+    expectFailure(await send("INSERT INTO cast (id) VALUES (NULL)"), 400, 13, /takes no null/);
+    expect((await columns("cast"))[0]).toBe("id Int64 NO");
+  });
+
+  it.each<[string, number, number, RegExp]>([
+    ["id TYPE TINYINT", 400, 13, /300/],
+    ["s TYPE INT", 400, 13, /Cannot cast column "s"/],
+    ["n TYPE TEXT", 400, 13, /Cannot cast column "n"/],
+    ["n SET NOT NULL", 400, 13, /"n" contains NULL/],
+    ["none TYPE INT", 404, 12, /none/],
+    ["n TYPE UUID", 400, 13, /UUID/],
+    ["n TYPE", 400, 13, /./],
+    ["n TYPE JSON", 406, 0, /cannot become JSON/],
+    ["n TYPE INT USING n + 1", 406, 0, /no USING/],
+    ["n TYPE INT, ALTER COLUMN id DROP NOT NULL", 406, 0, /two statements/],
+    ["n TYPE INT, ALTER COLUMN n TYPE BIGINT", 400, 13, /`n` twice/],
+    ["n SET DEFAULT 1", 400, 13, /TYPE, SET DATA TYPE, SET NOT NULL or DROP NOT NULL/],
+    ["n DROP DEFAULT", 400, 13, /TYPE, SET DATA TYPE, SET NOT NULL or DROP NOT NULL/],
+    ["n INT", 400, 13, /TYPE, SET DATA TYPE, SET NOT NULL or DROP NOT NULL/],
+    ["n TYPE INT CASCADE", 400, 13, /CASCADE/],
+  ])("reports an error for %s, and changes nothing", async (alteration, status, code, detail) => {
+    await changed("DELETE FROM cast WHERE id = 300");
+    await changed("INSERT INTO cast (id) VALUES (300)");
+    const before = await version();
+    const answer = await send(`ALTER TABLE cast ALTER COLUMN ${alteration}`);
+    expectFailure(answer, status, code, detail);
+    expect(await version()).toBe(before);
+  });
+
+  it("does not cast a column with an index", async () => {
+    await define("CREATE INDEX ON cast (n)");
+    const answer = await send("ALTER TABLE cast ALTER COLUMN n TYPE INT");
+    expectFailure(answer, 400, 13, /n_idx/);
   });
 });
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Engine;
 use crate::Result;
 use crate::query::Answer;
+use crate::schema::RowFilter;
 use crate::sql::{
     self, Column, Description, Information, Listed, Listing, Opener, Output, Resources, Rows,
 };
@@ -20,6 +21,8 @@ pub enum SqlSource {
         /// The main branch when absent.
         branch: Option<String>,
         options: ReadOptions,
+        /// SQL: the caller may use the rows for which one of them is true. Absent: all rows.
+        rows: Option<Vec<String>>,
     },
     /// `information_schema.NAME`, in lower case.
     Information(String),
@@ -133,12 +136,17 @@ impl Engine {
                 storage_options,
                 branch,
                 options,
-            } => sql::Source::Table {
-                table: self
+                rows,
+            } => {
+                let table = self
                     .tables
-                    .branch(&location, storage_options, branch.as_deref()),
-                options,
-            },
+                    .branch(&location, storage_options, branch.as_deref());
+                let table = match rows {
+                    Some(conditions) => table.with_rows(RowFilter::any(&conditions)?),
+                    None => table,
+                };
+                sql::Source::Table { table, options }
+            }
             SqlSource::Information(name) => {
                 let tables = self.tables.clone();
                 let open: Opener = Arc::new(move |listed: &Listed| {

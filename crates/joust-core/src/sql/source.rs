@@ -54,6 +54,48 @@ impl SourceTable {
     pub fn into_schema(self) -> SchemaRef {
         self.schema
     }
+
+    /// A scan of the rows that a condition admits.
+    pub async fn plan(
+        &self,
+        projection: Option<&Vec<usize>>,
+        condition: Condition<'_>,
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut scan = self.dataset.scan();
+        scan.io_buffer_size(self.size.read_ahead as u64);
+        if let Some(rows) = self.size.batch {
+            scan.batch_size(rows);
+        }
+        scan.blob_handling(BlobHandling::AllBinary);
+        if let Some(projection) = projection {
+            let columns: Vec<&str> = projection
+                .iter()
+                .map(|at| self.schema.field(*at).name().as_str())
+                .collect();
+            scan.project(&columns)?;
+        }
+        match condition {
+            Condition::All(filters) => {
+                if let Some(filter) = filters.iter().cloned().reduce(Expr::and) {
+                    scan.filter_expr(filter);
+                }
+            }
+            Condition::Sql(filter) => {
+                scan.filter(filter)?;
+            }
+        }
+        scan.limit(limit.map(|limit| limit as i64), None)?;
+        scan.create_plan().await.map_err(DataFusionError::from)
+    }
+}
+
+/// The condition of a scan.
+pub enum Condition<'a> {
+    /// All of these are true.
+    All(&'a [Expr]),
+    /// SQL for Lance.
+    Sql(&'a str),
 }
 
 #[async_trait]
@@ -73,24 +115,7 @@ impl TableProvider for SourceTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut scan = self.dataset.scan();
-        scan.io_buffer_size(self.size.read_ahead as u64);
-        if let Some(rows) = self.size.batch {
-            scan.batch_size(rows);
-        }
-        scan.blob_handling(BlobHandling::AllBinary);
-        if let Some(projection) = projection {
-            let columns: Vec<&str> = projection
-                .iter()
-                .map(|at| self.schema.field(*at).name().as_str())
-                .collect();
-            scan.project(&columns)?;
-        }
-        if let Some(filter) = filters.iter().cloned().reduce(Expr::and) {
-            scan.filter_expr(filter);
-        }
-        scan.limit(limit.map(|limit| limit as i64), None)?;
-        scan.create_plan().await.map_err(DataFusionError::from)
+        self.plan(projection, Condition::All(filters), limit).await
     }
 
     fn supports_filters_pushdown(

@@ -25,7 +25,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::TableReference;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{DescribeAlias, Query, Statement as Ast, VisitMut};
+use datafusion::sql::sqlparser::ast::{DescribeAlias, Statement as Ast, VisitMut};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Whitespace};
@@ -68,6 +68,7 @@ impl Statement {
     pub fn of_view(sql: &str) -> Result<Self> {
         check_length(sql)?;
         let tokens = expression::tokenize(&GenericDialect, sql)?;
+        search::refuse_in_view(&tokens)?;
         let ast = parse(tokens)?;
         if !matches!(ast, Ast::Query(_)) {
             return Err(Error::invalid(
@@ -94,9 +95,7 @@ impl Statement {
         }
         versions.place_in(&mut ast);
         versions.finish()?;
-        if !searches.is_open() {
-            searches.place(&mut ast)?;
-        }
+        searches.place(&mut ast)?;
         let open = parameters.is_open().then(|| ast.clone());
         parameters.bind_in(&mut ast);
         parameters.finish()?;
@@ -105,14 +104,14 @@ impl Statement {
         Ok(statement)
     }
 
-    /// A query that is a part of another statement. It cannot search.
-    pub(super) fn of_query(query: Box<Query>) -> Result<Self> {
-        Self::checked(Ast::Query(query), None, Searches::default())
+    /// A query that is a part of another statement, and its searches.
+    pub(super) fn of_query(query: Ast, searches: Searches) -> Result<Self> {
+        Self::checked(query, None, searches)
     }
 
     /// The same query with its placeholders. `count`: the number of parameters.
-    pub(super) fn with_open(mut self, query: Box<Query>, count: usize) -> Self {
-        self.open = Some(Unbound::new(Ast::Query(query), count));
+    pub(super) fn with_open(mut self, query: Ast, count: usize) -> Self {
+        self.open = Some(Unbound::new(query, count));
         self
     }
 

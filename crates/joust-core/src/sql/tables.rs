@@ -17,6 +17,7 @@ use super::search::{OpenSearch, OpenTable, SearchPlan, SearchTable, with_searche
 use super::session;
 use super::source::{ScanSize, SourceTable};
 use super::statement::{Explain, Statement, TableName};
+use super::visible_rows::VisibleRows;
 use crate::error::{Error, Result};
 use crate::table::{Table, in_memory, rows_in};
 
@@ -67,6 +68,9 @@ impl Tables {
             Ok::<_, Error>(match source {
                 Source::Table { table, options } => {
                     let dataset = table.dataset(options).await?;
+                    if let Some(rows) = table.rows() {
+                        rows.admit(&dataset, None).await?;
+                    }
                     Opened::Table(dataset, table)
                 }
                 Source::Information(information) => Opened::Information(information),
@@ -77,6 +81,7 @@ impl Tables {
                 Opened::Table(dataset, table) => {
                     let location = table.handle().location().to_string();
                     tables.locations.push((location, name.name.join(".")));
+                    let filter = table.rows().map(|rows| rows.and(None)).transpose()?;
                     tables.open.push(OpenTable {
                         name: name.clone(),
                         table,
@@ -90,7 +95,11 @@ impl Tables {
                         batch: Some(rows_in(&dataset, BATCH_BYTES).min(BATCH_ROWS)),
                     };
                     tables.bytes += in_memory(&dataset, 2 * read_ahead + 2 * BATCH_BYTES);
-                    Arc::new(SourceTable::new(dataset, size))
+                    let source = SourceTable::new(dataset, size);
+                    match filter {
+                        Some(filter) => Arc::new(VisibleRows::new(source, filter)),
+                        None => Arc::new(source),
+                    }
                 }
                 Opened::Information(information) => Arc::new(information),
             };

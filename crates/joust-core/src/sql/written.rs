@@ -52,13 +52,14 @@ async fn converted(
         _ => Arc::new(Schema::empty()),
     };
     let mut tables = Tables::of(&statement, sources, resources).await?;
-    let (statement, has_rows) = match bound {
+    let (mut statement, has_rows) = match bound {
         None => (statement, false),
         Some((statement, name, rows)) => {
             tables.bind(name, rows)?;
             (statement, true)
         }
     };
+    tables.search(&mut statement).await?;
     let execution = execute(tables, statement, None, 0, resources).await?;
     let conversion = shape.conversion(&execution.rows.schema(), &columns)?;
     let schema = conversion.schema().clone();
@@ -123,10 +124,15 @@ async fn described(
     };
     let columns = columns_of(table).await?;
     let context = session::for_planning()?;
-    let query: Option<(_, Shape)> = changing.rows;
-    let tables = match &query {
-        Some((statement, _)) => Some(Tables::of(statement, sources, resources).await?),
-        None => None,
+    let mut query: Option<(_, Shape)> = changing.rows;
+    let tables = match &mut query {
+        // Without the values of its parameters, a search has no columns.
+        Some((statement, _)) if statement.open_searches_of().is_none() => {
+            let mut tables = Tables::of(statement, sources, resources).await?;
+            tables.search(statement).await?;
+            Some(tables)
+        }
+        _ => None,
     };
     planned(async move {
         let of_query = match (&query, &tables) {

@@ -31,9 +31,38 @@ pub fn parse(text: &str) -> Result<DataType> {
     })
 }
 
+/// A type in the form that [`parse`] reads.
+pub(crate) fn to_json(data_type: &DataType) -> Result<Value> {
+    let unsupported = || Error::invalid(format!("no column of a table has the type {data_type}"));
+    let json = JsonDataType::try_from(data_type).map_err(|_| unsupported())?;
+    serde_json::to_value(json).map_err(|_| unsupported())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::{Field, TimeUnit};
+
     use super::*;
+
+    #[test]
+    fn a_type_is_read_as_it_is_written() {
+        let float = Arc::new(Field::new("item", DataType::Float32, true));
+        for data_type in [
+            DataType::Boolean,
+            DataType::UInt16,
+            DataType::Decimal128(10, 2),
+            DataType::Binary,
+            DataType::Date32,
+            DataType::Timestamp(TimeUnit::Nanosecond, None),
+            DataType::List(float.clone()),
+            DataType::FixedSizeList(float, 3),
+        ] {
+            let text = to_json(&data_type).unwrap().to_string();
+            assert_eq!(parse(&text).unwrap(), data_type, "{text}");
+        }
+    }
 
     #[test]
     fn both_interfaces_names_are_read() {

@@ -12,7 +12,7 @@ mod committed_multipart;
 mod computed;
 mod count;
 mod current;
-mod data_type;
+pub(crate) mod data_type;
 mod delete;
 mod deletion_mark;
 mod describe;
@@ -87,7 +87,8 @@ pub struct Table {
     tables: Tables,
     /// The idempotent request for which changes are made.
     attempt: Option<Arc<Attempt>>,
-    /// The rows that the caller may use; all when absent. Queries, counts, deletes, updates and appends apply it.
+    /// The rows that the caller may use; all when absent. Queries, SQL, counts, deletes, updates and appends
+    /// apply it.
     rows: Option<Arc<RowFilter>>,
     /// The branch on which work began, for work that reads newer versions before its end.
     began_on: Option<Arc<OnBranch>>,

@@ -289,10 +289,15 @@ describe("an invalid search is rejected", () => {
   });
 
   it("in the query of a materialized view", async () => {
-    const answer = await joust.client.post("/v1/materialized_view/near/create", {
-      query: "SELECT id FROM vector_search('films', 'vector', [1, 2])",
-    });
-    expectFailure(answer, 400, 13, /vector_search/);
+    const said = /vector_search: the query of a materialized view cannot search/;
+    for (const more of ["", ", k => 2"]) {
+      const query = `SELECT id FROM vector_search('films', 'vector', [1, 2]${more})`;
+      const answer = await joust.client.post("/v1/materialized_view/near/create", { query });
+      expectFailure(answer, 400, 13, said);
+      const statement = `CREATE MATERIALIZED VIEW near AS ${query}`;
+      expectFailure(await send({ query: statement }), 400, 13, said);
+    }
+    expectFailure(await send({ query: "SELECT * FROM near" }), 404, 4);
   });
 
   it("for a caller without a key", async () => {

@@ -38,6 +38,26 @@ fn tables_schemas_and_indexes_are_created_and_dropped() {
             json!({ "kind": "rename_column", "table": ["t"], "column": "a", "name": "b c" }),
         ),
         (
+            "ALTER TABLE t ALTER COLUMN a TYPE BIGINT, ALTER s.b SET DATA TYPE FLOAT[3]",
+            json!({
+                "kind": "alter_columns", "table": ["t"], "alterations": [
+                    { "path": "a", "data_type": { "type": "int64" } },
+                    { "path": "s.b", "data_type": {
+                        "type": "fixed_size_list", "length": 3,
+                        "fields": [{ "name": "item", "type": { "type": "float" }, "nullable": true }]
+                    } },
+                ]
+            }),
+        ),
+        (
+            "ALTER TABLE t ALTER a SET NOT NULL, ALTER COLUMN b DROP NOT NULL",
+            json!({
+                "kind": "alter_columns", "table": ["t"], "alterations": [
+                    { "path": "a", "nullable": false }, { "path": "b", "nullable": true },
+                ]
+            }),
+        ),
+        (
             "ALTER TABLE t RENAME TO ns.u",
             json!({ "kind": "rename_table", "table": ["t"], "name": ["ns", "u"] }),
         ),
@@ -153,7 +173,13 @@ fn clauses_that_nothing_does_are_refused() {
         "DROP TABLE t CASCADE",
         "CREATE SCHEMA n AUTHORIZATION me",
         "ALTER TABLE t ADD COLUMN a INT NOT NULL",
-        "ALTER TABLE t ALTER COLUMN a TYPE INT",
+        "ALTER TABLE t ALTER COLUMN a TYPE UUID",
+        "ALTER TABLE t ALTER COLUMN a TYPE JSON",
+        "ALTER TABLE t ALTER COLUMN a TYPE INT USING a + 1",
+        "ALTER TABLE t ALTER COLUMN a TYPE INT, ALTER COLUMN a TYPE BIGINT",
+        "ALTER TABLE t ALTER COLUMN a TYPE INT, ALTER COLUMN b SET NOT NULL",
+        "ALTER TABLE t ALTER COLUMN a SET DEFAULT 1",
+        "ALTER TABLE t ALTER COLUMN a",
         "ALTER TABLE t RENAME COLUMN a TO b.c",
         "CREATE INDEX i ON t (a, b)",
         "CREATE INDEX i ON t (a) WHERE a > 1",

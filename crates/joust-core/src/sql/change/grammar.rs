@@ -2,7 +2,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    DataType, Expr, Query, Statement as Ast, TableFactor, Visit, Visitor,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -10,6 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::super::names::{self, Versions};
 use super::super::parameters::{Given, Parameters};
+use super::super::search::{self, Searches};
 use super::super::statement::{self, Statement};
 use super::condition::{self, Qualifier};
 use super::open::Open;
@@ -28,14 +31,18 @@ pub(super) struct Grammar {
     versions: Versions,
     /// If the values of the parameters are not known.
     pub open: Option<Open>,
+    /// The searches that are not part of a query yet.
+    searches: Searches,
 }
 
 impl Grammar {
     pub fn new(sql: &str, given: Given<'_>) -> Result<Self> {
         let tokens = expression::tokenize_statement(&GenericDialect, sql)?;
         let tokens = statement::without_comments(tokens);
-        let (tokens, parameters) = Parameters::read(tokens, given)?;
+        let (tokens, mut parameters) = Parameters::read(tokens, given)?;
         let (tokens, versions) = Versions::read(tokens)?;
+        let (tokens, searches, placeholders) = Searches::read(tokens, &parameters)?;
+        parameters.used_by_searches(placeholders);
         expression::check_tokens(&tokens, Place::View)?;
         Ok(Self {
             parser: Parser::new(&GenericDialect).with_tokens(tokens.clone()),
@@ -43,6 +50,7 @@ impl Grammar {
             open: parameters.is_open().then(Open::default),
             parameters,
             versions,
+            searches,
         })
     }
 
@@ -93,6 +101,7 @@ impl Grammar {
     pub fn unexpected(&self, wanted: &str) -> Error {
         Error::invalid(match self.parser.peek_token().token {
             Token::EOF => format!("the statement ends where {wanted} is expected"),
+            Token::Word(word) if search::is_search(&word.value) => return search::misplaced(),
             found => format!(
                 "the statement has `{}` where {wanted} is expected",
                 short(&found.to_string())
@@ -191,11 +200,14 @@ impl Grammar {
     }
 
     /// The statement of a query that was read from the tokens.
-    pub fn statement(&mut self, mut query: Box<Query>) -> Result<Statement> {
-        self.versions.place_in(query.as_mut());
+    pub fn statement(&mut self, query: Box<Query>) -> Result<Statement> {
+        let mut query = Ast::Query(query);
+        let mut searches = std::mem::take(&mut self.searches);
+        self.versions.place_in(&mut query);
+        searches.place(&mut query)?;
         let open = self.open.is_some().then(|| query.clone());
-        self.parameters.bind_in(query.as_mut());
-        let statement = Statement::of_query(query)?;
+        self.parameters.bind_in(&mut query);
+        let statement = Statement::of_query(query, searches)?;
         Ok(match open {
             Some(query) => statement.with_open(query, self.parameter_count()),
             None => statement,
@@ -207,6 +219,13 @@ impl Grammar {
         if let Some(open) = &mut self.open {
             open.name_target(alias);
         }
+    }
+
+    /// A table, a search or a query in parentheses. A search has an alias.
+    pub fn table_factor(&mut self) -> Result<TableFactor> {
+        let mut factor = self.parser.parse_table_factor().map_err(unreadable)?;
+        self.searches.name_in(&mut factor)?;
+        Ok(factor)
     }
 
     /// An expression over the rows of a table, as text for an operation. `qualifiers`: names of tables that columns may
@@ -326,6 +345,9 @@ impl Grammar {
                 )));
             }
         }
+        if !self.searches.is_empty() {
+            return Err(search::misplaced());
+        }
         self.parameters.finish()?;
         self.versions.finish()
     }
@@ -349,6 +371,9 @@ impl Visitor for Subqueries {
 
 pub(super) fn unreadable(error: ParserError) -> Error {
     Error::invalid(match error {
+        ParserError::ParserError(text) if search::is_mentioned(&text) => {
+            return search::misplaced();
+        }
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
             format!("the statement can't be read: {}", short(&text))
         }

@@ -29,7 +29,7 @@ pub(super) fn merge(grammar: &mut Grammar) -> Result<Changing> {
         .or_else(|| table.last().cloned())
         .unwrap_or_default();
     grammar.expect("USING")?;
-    let factor = grammar.parser.parse_table_factor().map_err(unreadable)?;
+    let factor = grammar.table_factor()?;
     let source = name_of(&factor)?;
     if source == target {
         return Err(Error::invalid(format!(

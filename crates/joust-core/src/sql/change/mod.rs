@@ -5,6 +5,7 @@
 //! the operation checks as it checks those of its other clients. The rows of INSERT, MERGE and CREATE TABLE are the
 //! result of a query, whose columns get the types of the table ([`Shape`]).
 
+mod alter;
 mod columns;
 mod condition;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod views;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use alter::Alteration;
 pub use columns::{Conversion, Shape};
 use grammar::Grammar;
 pub use open::Open;
@@ -100,6 +102,10 @@ pub enum Change {
         table: Vec<String>,
         column: String,
         name: String,
+    },
+    AlterColumns {
+        table: Vec<String>,
+        alterations: Vec<Alteration>,
     },
     RenameTable {
         table: Vec<String>,
@@ -251,7 +257,7 @@ pub fn read(sql: &str, given: Given<'_>) -> Result<Option<Changing>> {
     } else if grammar.words(&["DROP", "INDEX"]) {
         indexes::drop_index(&mut grammar)?
     } else if grammar.words(&["ALTER", "TABLE"]) {
-        tables::alter(&mut grammar)?
+        alter::alter(&mut grammar)?
     } else if grammar.word("GRANT") {
         grants::grant(&mut grammar)?
     } else if grammar.word("REVOKE") {

@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use super::super::names;
 use super::super::parameters::number;
 use super::super::plain::plain_type;
+use super::super::search::Searches;
 use super::super::statement::{Statement, TableName};
 use super::super::unbound::Unbound;
 use super::grammar::unreadable;
@@ -252,7 +253,7 @@ fn row_query(values: &[Expr]) -> Result<Statement> {
     });
     let items: Vec<SelectItem> = items.collect();
     let query = select_from(ROWS, "rows", |select| select.projection = items)?;
-    Statement::of_query(query)
+    Statement::of_query(Ast::Query(query), Searches::default())
 }
 
 /// `SELECT 1 FROM table AS alias`, with changes.

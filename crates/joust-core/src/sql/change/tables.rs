@@ -1,8 +1,10 @@
-//! CREATE, DROP and ALTER of tables and schemas.
+//! CREATE and DROP of tables and schemas.
 
 use std::collections::HashSet;
 
-use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, DataType, Ident, ObjectNamePart};
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, DataType, Ident, ObjectNamePart, Statement as Ast,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -13,6 +15,7 @@ use super::{Change, Changing, Shape};
 use crate::error::{Code, Error, Result};
 use crate::names::{check_column, short};
 use crate::schema::expression::check_type;
+use crate::sql::search::Searches;
 use crate::sql::statement::Statement;
 
 /// Columns of a new table: their casts are one query.
@@ -43,18 +46,17 @@ pub(super) fn create(grammar: &mut Grammar, replace: bool) -> Result<Changing> {
     Ok(Changing::with_rows(created, query, shape))
 }
 
-struct Column {
-    name: String,
+pub(super) struct Column {
+    pub name: String,
     data_type: DataType,
-    declared: Declared,
+    pub declared: Declared,
 }
 
 /// `name type [NOT NULL | NULL]`
-fn column(grammar: &mut Grammar) -> Result<Column> {
+pub(super) fn column(grammar: &mut Grammar) -> Result<Column> {
     let name = grammar.ident()?;
     check_column(&name)?;
-    let (data_type, is_json) = plain(grammar.data_type()?)?;
-    check_type(&data_type)?;
+    let (data_type, is_json) = data_type(grammar)?;
     let nullable = match grammar.words(&["NOT", "NULL"]) {
         true => false,
         false => {
@@ -67,6 +69,13 @@ fn column(grammar: &mut Grammar) -> Result<Column> {
         data_type,
         declared: Declared { nullable, is_json },
     })
+}
+
+/// The type of a column, for a cast, and whether the column has JSON.
+pub(super) fn data_type(grammar: &mut Grammar) -> Result<(DataType, bool)> {
+    let (data_type, is_json) = plain(grammar.data_type()?)?;
+    check_type(&data_type)?;
+    Ok((data_type, is_json))
 }
 
 /// The type for a cast, and whether the column has JSON. `VECTOR(n)` is `FLOAT[n]`, as in pgvector.
@@ -96,7 +105,7 @@ fn is_vector(name: &[ObjectNamePart]) -> bool {
 }
 
 /// A query of these columns without rows.
-fn declared(columns: Vec<Column>) -> Result<(Statement, Shape)> {
+pub(super) fn declared(columns: Vec<Column>) -> Result<(Statement, Shape)> {
     if columns.len() > MAX_COLUMNS {
         return Err(Error::invalid(format!(
             "a statement creates at most {MAX_COLUMNS} columns; add the others with ALTER TABLE"
@@ -112,19 +121,27 @@ fn declared(columns: Vec<Column>) -> Result<(Statement, Shape)> {
             ),
         ));
     }
+    let types = columns.iter();
+    let statement = casts(types.map(|column| (column.name.as_str(), &column.data_type)))?;
+    let columns = columns.into_iter().map(|column| column.declared);
+    Ok((statement, Shape::Declared(columns.collect())))
+}
+
+/// A query without rows, whose columns have these names and types.
+pub(super) fn casts<'a>(
+    columns: impl Iterator<Item = (&'a str, &'a DataType)>,
+) -> Result<Statement> {
     let casts: Vec<String> = columns
-        .iter()
-        .map(|column| {
-            let name = Ident::with_quote('`', &column.name);
-            format!("CAST(NULL AS {}) AS {name}", column.data_type)
+        .map(|(name, data_type)| {
+            let name = Ident::with_quote('`', name);
+            format!("CAST(NULL AS {data_type}) AS {name}")
         })
         .collect();
     let mut parser = Parser::new(&GenericDialect)
         .try_with_sql(&format!("SELECT {} LIMIT 0", casts.join(", ")))
         .map_err(unreadable)?;
-    let statement = Statement::of_query(parser.parse_query().map_err(unreadable)?)?;
-    let columns = columns.into_iter().map(|column| column.declared);
-    Ok((statement, Shape::Declared(columns.collect())))
+    let query = parser.parse_query().map_err(unreadable)?;
+    Statement::of_query(Ast::Query(query), Searches::default())
 }
 
 /// `DROP TABLE [IF EXISTS] t`
@@ -159,58 +176,4 @@ pub(super) fn drop_schema(grammar: &mut Grammar) -> Result<Changing> {
         cascade,
     }
     .into())
-}
-
-/// `ALTER TABLE t` with one of `ADD [COLUMN] c type, …`, `DROP [COLUMN] c, …`, `RENAME [COLUMN] c TO d`, `RENAME TO u`
-pub(super) fn alter(grammar: &mut Grammar) -> Result<Changing> {
-    let table = grammar.name()?;
-    if grammar.word("ADD") {
-        let columns = alterations(grammar, "ADD", column)?;
-        if let Some(column) = columns.iter().find(|column| !column.declared.nullable) {
-            return Err(Error::invalid(format!(
-                "the new column `{}` is null in the existing rows; leave NOT NULL out",
-                column.name
-            )));
-        }
-        let (query, shape) = declared(columns)?;
-        return Ok(Changing::with_rows(
-            Change::AddColumns { table },
-            query,
-            shape,
-        ));
-    }
-    if grammar.word("DROP") {
-        let columns = alterations(grammar, "DROP", |grammar| Ok(grammar.name()?.join(".")))?;
-        return Ok(Change::DropColumns { table, columns }.into());
-    }
-    if grammar.words(&["RENAME", "TO"]) {
-        let name = grammar.name()?;
-        return Ok(Change::RenameTable { table, name }.into());
-    }
-    if grammar.word("RENAME") {
-        grammar.word("COLUMN");
-        let column = grammar.name()?.join(".");
-        grammar.expect("TO")?;
-        let name = grammar.ident()?;
-        return Ok(Change::RenameColumn {
-            table,
-            column,
-            name,
-        }
-        .into());
-    }
-    Err(grammar.unexpected("ADD COLUMN, DROP COLUMN, RENAME COLUMN or RENAME TO"))
-}
-
-/// `COLUMN item, [ADD COLUMN] item, …`: the word COLUMN is optional.
-fn alterations<T>(
-    grammar: &mut Grammar,
-    verb: &str,
-    item: impl Fn(&mut Grammar) -> Result<T>,
-) -> Result<Vec<T>> {
-    grammar.separated(|grammar| {
-        grammar.word(verb);
-        grammar.word("COLUMN");
-        item(grammar)
-    })
 }

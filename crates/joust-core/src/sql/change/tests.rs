@@ -90,6 +90,65 @@ fn rows_are_inserted_deleted_and_updated() {
     );
 }
 
+/// The tables that the rows of a statement come from.
+fn sources(sql: &str, parameters: &[Value]) -> Vec<String> {
+    let read = read(sql, Given::Values(parameters, &[])).unwrap().unwrap();
+    let (statement, _) = read.rows.unwrap();
+    let tables = statement.tables().unwrap().into_iter();
+    tables.map(|table| table.name.join(".")).collect()
+}
+
+#[test]
+fn rows_come_from_searches() {
+    let vector = json!([1, 2]);
+    let search = "vector_search('ns.t', 'v', $1, 3)";
+    for sql in [
+        format!("INSERT INTO u SELECT id FROM {search}"),
+        format!("CREATE TABLE u AS SELECT id FROM {search} WHERE id > 1"),
+        format!("CREATE OR REPLACE TABLE u AS (SELECT id FROM {search} AS s)"),
+        format!("MERGE INTO u USING {search} AS s ON u.id = s.id WHEN NOT MATCHED THEN INSERT *"),
+        format!(
+            "MERGE INTO u USING {search} ON u.id = vector_search.id WHEN NOT MATCHED THEN INSERT *"
+        ),
+        format!(
+            "MERGE INTO u USING (SELECT id FROM {search}) AS s ON u.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        ),
+    ] {
+        assert_eq!(
+            sources(&sql, std::slice::from_ref(&vector)),
+            ["ns.t"],
+            "{sql}"
+        );
+    }
+    let joined = "INSERT INTO u SELECT a.id FROM t a JOIN text_search('s', 'x') b ON a.id = b.id";
+    assert_eq!(sources(joined, &[]), ["t", "s"]);
+    for named in [
+        "INSERT INTO text_search (a) VALUES (1)",
+        "INSERT INTO text_search (a) SELECT a FROM t",
+        "CREATE TABLE IF NOT EXISTS vector_search (a INT)",
+        "CREATE TABLE hybrid_search (a INT)",
+    ] {
+        assert_eq!(refusal(named), "", "{named}");
+    }
+    for sql in [
+        "INSERT INTO u VALUES (vector_search('t', 'v', [1]))",
+        "INSERT INTO u vector_search('t', 'v', [1])",
+        "INSERT INTO vector_search('t', 'v', [1]) VALUES (1)",
+        "DELETE FROM vector_search('t', 'v', [1])",
+        "DELETE FROM u WHERE text_search('t', 'x')",
+        "UPDATE u SET a = vector_search('t', 'v', [1])",
+        "DROP TABLE text_search('t', 'x')",
+        "MERGE INTO u USING t ON u.id = t.id WHEN MATCHED AND text_search('t', 'x') THEN UPDATE SET *",
+    ] {
+        let refused = refusal(sql);
+        assert_ne!(refused, "", "{sql}");
+        assert!(!refused.contains('\u{1}'), "{sql}: {refused}");
+    }
+    let view =
+        refusal("CREATE MATERIALIZED VIEW v AS SELECT id FROM text_search('t', 'x', k => 3)");
+    assert!(view.contains("view cannot search"), "{view}");
+}
+
 /// A value of a parameter is one literal, whatever it contains.
 #[test]
 fn parameters_are_literals_of_conditions() {

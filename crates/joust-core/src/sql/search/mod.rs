@@ -21,12 +21,13 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 pub use open::{OpenSearch, OpenTable};
+pub use place::misplaced;
 pub use plan::{SearchPlan, with_searches};
 pub use table::SearchTable;
 
 use super::parameters::Parameters;
 use super::statement::TableName;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::query::Query;
 use function::Function;
 
@@ -114,8 +115,9 @@ impl Searches {
         self.is_open
     }
 
+    /// Whether there is none, also none that needs such parameters.
     pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.all.is_empty() && !self.is_open
     }
 
     /// The tables that they search.
@@ -127,6 +129,11 @@ impl Searches {
 /// Whether a table's name is the place of a search.
 pub fn is_search(name: &str) -> bool {
     name.starts_with(MARK)
+}
+
+/// Whether a text of the parser contains the name of a search.
+pub fn is_mentioned(text: &str) -> bool {
+    text.contains(MARK)
 }
 
 /// The name in the place of the n-th search.
@@ -147,11 +154,32 @@ fn word(number: usize) -> Token {
     })
 }
 
-/// Whether a word is a function's name: without a schema before it, and with a bracket behind it.
+/// Whether a word is a function's name: without a schema before it, and with a bracket behind it. Behind INTO, TABLE and
+/// EXISTS it is the name of a table with its columns: `INSERT INTO text_search (a)`.
 fn is_call(before: &[Token], rest: &[Token]) -> bool {
     let is_text = |token: &&Token| !matches!(token, Token::Whitespace(_));
-    before.iter().rev().find(is_text) != Some(&Token::Period)
-        && rest.iter().find(is_text) == Some(&Token::LParen)
+    let is_name = match before.iter().rev().find(is_text) {
+        Some(Token::Period) => true,
+        Some(Token::Word(word)) => matches!(
+            word.keyword,
+            Keyword::INTO | Keyword::TABLE | Keyword::EXISTS
+        ),
+        _ => false,
+    };
+    !is_name && rest.iter().find(is_text) == Some(&Token::LParen)
+}
+
+/// Rejects the searches of a view.
+pub fn refuse_in_view(tokens: &[Token]) -> Result<()> {
+    for (at, token) in tokens.iter().enumerate() {
+        if let Some(function) = Function::of_token(token)
+            && is_call(&tokens[..at], &tokens[at + 1..])
+        {
+            let message = "the query of a materialized view cannot search; search the view itself";
+            return Err(function.error(Code::InvalidInput, message));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

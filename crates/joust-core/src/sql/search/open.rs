@@ -94,7 +94,7 @@ async fn opened(
         ..
     } = search;
     if let Some(filter) = &filter {
-        check(&open.dataset, filter).await.map_err(|error| {
+        check(open, filter).await.map_err(|error| {
             let message = format!(
                 "the WHERE restricts the search by `{}`, and a filter can't have that: {}; put the search \
                  into a subquery to apply the condition to the rows found",
@@ -105,6 +105,9 @@ async fn opened(
         })?;
     }
     query.filter = filter;
+    if let Some(rows) = open.table.rows() {
+        query.restrict(rows)?;
+    }
     let rows = Box::pin(RowSearch::new(
         open.table.clone(),
         open.dataset.clone(),
@@ -126,12 +129,17 @@ async fn opened(
 }
 
 impl OpenSearch {
-    /// Its plan, as an explanation of a query shows it.
+    /// Its plan, as an explanation of a query shows it. A caller with a row filter does not see the steps: they show the
+    /// filter and what it admits.
     pub async fn plan(&self, verbose: bool) -> Result<SearchPlan> {
+        let steps = match self.table.rows() {
+            Some(_) => String::new(),
+            None => self.rows.explain(verbose).await?,
+        };
         Ok(SearchPlan {
             name: self.name.name.join("."),
             function: self.function.name(),
-            steps: self.rows.explain(verbose).await?,
+            steps,
         })
     }
 
@@ -144,8 +152,11 @@ impl OpenSearch {
     }
 }
 
-/// Reports a condition that Lance cannot evaluate.
-async fn check(dataset: &Arc<Dataset>, filter: &str) -> Result<()> {
+/// Reports a condition that Lance cannot evaluate, and one that could reveal rows which the caller may not use.
+async fn check(OpenTable { table, dataset, .. }: &OpenTable, filter: &str) -> Result<()> {
+    if let Some(rows) = table.rows() {
+        rows.admit(dataset, Some(filter)).await?;
+    }
     let sql = expression::whole(filter)?;
     let dataset = dataset.clone();
     planned(async move {

@@ -9,27 +9,38 @@ use crate::error::{Error, Result};
 use crate::sql::names::named;
 
 impl Searches {
-    /// Checks that each is a table in a FROM, and gives it an alias.
+    /// Checks that each is a table in a FROM, and gives it an alias. Does nothing if they need values that are not
+    /// known.
     pub fn place(&mut self, query: &mut Statement) -> Result<()> {
-        if self.is_empty() {
+        if self.is_open || self.all.is_empty() {
             return Ok(());
         }
+        match self.name_in(query)? == self.all.len() {
+            true => Ok(()),
+            false => Err(misplaced()),
+        }
+    }
+
+    /// Gives an alias to each that is a table in a part of a statement. Returns their number.
+    pub fn name_in(&mut self, part: &mut impl VisitMut) -> Result<usize> {
         let mut placed = 0;
-        let visited = query.visit(&mut Places {
+        let visited = part.visit(&mut Places {
             searches: self,
             placed: &mut placed,
         });
-        if let ControlFlow::Break(error) = visited {
-            return Err(*error);
+        match visited {
+            ControlFlow::Break(error) => Err(*error),
+            ControlFlow::Continue(()) => Ok(placed),
         }
-        if placed == self.all.len() {
-            return Ok(());
-        }
-        Err(Error::invalid(
-            "a search is a table: SELECT ... FROM vector_search(...), text_search(...) or \
-             hybrid_search(...)",
-        ))
     }
+}
+
+/// The error of a search that is no table in a FROM.
+pub fn misplaced() -> Error {
+    Error::invalid(
+        "a search is a table: SELECT ... FROM vector_search(...), text_search(...) or \
+         hybrid_search(...)",
+    )
 }
 
 struct Places<'a> {
