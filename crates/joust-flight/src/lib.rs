@@ -10,6 +10,7 @@ mod calls;
 mod connection;
 mod ids;
 mod info;
+mod ingest;
 mod metadata;
 mod parameters;
 mod prepared;
@@ -23,8 +24,8 @@ mod ticket;
 mod types;
 
 pub use backend::{
-    Backend, BatchStream, Context, Described, Functions, Identified, Incoming, Outcome, Report,
-    Scope, Statement,
+    Backend, BatchStream, Context, Described, Existing, Functions, Identified, Incoming, Ingest,
+    Outcome, Report, Scope, Statement,
 };
 pub use server::{Certificate, Options, Server, Stats};
 pub use status::{of_code, with_cause};

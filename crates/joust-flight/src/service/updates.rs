@@ -12,7 +12,7 @@ use super::commands::{check_transaction, unserved_command};
 use crate::access::Call;
 use crate::backend::{Context, Outcome, Statement};
 use crate::status::{invalid, with_cause};
-use crate::ticket;
+use crate::{ingest, ticket};
 
 /// The number of changed rows of a statement that reports none, such as CREATE TABLE. It is not -1, "unknown" in the
 /// protocol: the JDBC driver takes -1 for a query and runs the statement a second time.
@@ -69,6 +69,13 @@ impl Service {
                     None => self.change(&context, &statement).await,
                 }
             }
+            Command::CommandStatementIngest(command) => {
+                check_transaction(command.transaction_id.as_ref())?;
+                let request = ingest::read(command)?;
+                let (schema, rows) = ingest::rows(first, messages).await?;
+                let ingested = self.backend.ingest(&call.context, request, schema, rows);
+                ingested.await.map(Some).map(result)
+            }
             other => Err(unserved_command(&other)),
         }
     }
@@ -93,7 +100,7 @@ impl Service {
         for row in 0..count {
             statement.parameters = Some(rows.slice(row, 1));
             let changed = self.changed(context, &statement).await;
-            let changed = changed.map_err(|status| of_row(status, row, count))?;
+            let changed = changed.map_err(|status| of_row(&status, row, count))?;
             sum = sum.zip(changed).map(|(sum, changed)| sum + changed);
         }
         Ok(result(sum))
@@ -120,7 +127,7 @@ fn result(count: Option<i64>) -> Vec<u8> {
 }
 
 /// The failure of one of several rows.
-fn of_row(status: Status, row: usize, count: usize) -> Status {
+fn of_row(status: &Status, row: usize, count: usize) -> Status {
     let before = match row {
         0 => "no row was applied before".to_string(),
         1 => "row 1 was applied".to_string(),
@@ -132,7 +139,7 @@ fn of_row(status: Status, row: usize, count: usize) -> Status {
         status.message()
     );
     let mut failed = Status::new(status.code(), message);
-    if let Some(cause) = std::error::Error::source(&status) {
+    if let Some(cause) = std::error::Error::source(status) {
         failed = with_cause(failed, cause.to_string());
     }
     failed

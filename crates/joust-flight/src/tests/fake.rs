@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
@@ -17,7 +17,8 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::backend::{
-    Backend, Context, Described, Functions, Identified, Incoming, Outcome, Report, Statement,
+    Backend, BatchStream, Context, Described, Functions, Identified, Incoming, Ingest, Outcome,
+    Report, Statement,
 };
 use crate::{Options, Server, of_code, with_cause};
 
@@ -35,6 +36,8 @@ pub struct Seen {
     pub reports: std::sync::Mutex<Vec<Report>>,
     /// The numbers of rows of parameters of the changes.
     pub changes: std::sync::Mutex<Vec<usize>>,
+    /// The complete ingestions.
+    pub ingested: std::sync::Mutex<Vec<Ingest>>,
 }
 
 #[derive(Clone, Default)]
@@ -182,6 +185,22 @@ impl Backend for Fake {
             }
         };
         Ok(Outcome::Rows { schema, batches })
+    }
+
+    async fn ingest(
+        &self,
+        _: &Context,
+        ingest: Ingest,
+        schema: SchemaRef,
+        mut rows: BatchStream,
+    ) -> Result<i64, Status> {
+        assert_eq!(schema.field(0).name(), "one");
+        let mut count = 0;
+        while let Some(batch) = rows.try_next().await? {
+            count += batch.num_rows() as i64;
+        }
+        self.0.ingested.lock().unwrap().push(ingest);
+        Ok(count)
     }
 
     fn functions(&self) -> Functions {

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::{StreamExt, stream};
 use joust_core::sql::{self, BoundRows, request_body, takes_rows};
 use joust_flight::{
-    Backend, Code, Context, Described, Functions, Identified, Incoming, Outcome, Report, Statement,
-    Status, of_code, with_cause,
+    Backend, BatchStream, Code, Context, Described, Existing, Functions, Identified, Incoming,
+    Ingest, Outcome, Report, Statement, Status, of_code, with_cause,
 };
 use napi::Status as NapiStatus;
 use napi::bindgen_prelude::FnArgs;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use tokio::sync::oneshot;
 
-use super::call::{Answer, FlightEvent, FlightReply, FlightReport, Sent, SentRows};
+use super::call::{Answer, FlightEvent, FlightIngest, FlightReply, FlightReport, Sent, SentRows};
+use super::ingest;
 
 pub type Tell = ThreadsafeFunction<
     Sent,
@@ -33,6 +34,16 @@ pub struct JsBackend {
 impl JsBackend {
     /// Dropping the future before the answer aborts the work in JavaScript.
     async fn ask(&self, event: FlightEvent, body: Option<Vec<u8>>) -> Result<Answer, Status> {
+        self.ask_with(event, body, None).await
+    }
+
+    /// The same with rows to write.
+    async fn ask_with(
+        &self,
+        event: FlightEvent,
+        body: Option<Vec<u8>>,
+        rows: Option<ingest::Incoming>,
+    ) -> Result<Answer, Status> {
         let (sender, receiver) = oneshot::channel();
         let mut abort = Abort {
             call: event.call,
@@ -41,6 +52,7 @@ impl JsBackend {
         let sent = Sent {
             event,
             body,
+            rows,
             answer: Some(sender),
         };
         let called = self
@@ -68,15 +80,18 @@ impl JsBackend {
             Some(rows) => rows.request_body(&statement.sql),
             None => request_body(&statement.sql, parameters, statement.open).map_err(failed)?,
         };
-        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        let event = FlightEvent {
-            call: context.call as f64,
-            kind: kind.to_string(),
-            database: present(&context.scope.database),
-            namespace_path: present(&context.scope.namespace),
-            ..FlightEvent::default()
-        };
-        self.ask(event, Some(body)).await
+        self.ask(event_of(kind, context), Some(body)).await
+    }
+}
+
+fn event_of(kind: &str, context: &Context) -> FlightEvent {
+    let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    FlightEvent {
+        call: context.call as f64,
+        kind: kind.to_string(),
+        database: present(&context.scope.database),
+        namespace_path: present(&context.scope.namespace),
+        ..FlightEvent::default()
     }
 }
 
@@ -104,6 +119,7 @@ fn send(tell: &Tell, kind: &str, call: f64, report: Option<FlightReport>) {
     let sent = Sent {
         event,
         body: None,
+        rows: None,
         answer: None,
     };
     tell.call(sent, ThreadsafeFunctionCallMode::NonBlocking);
@@ -145,6 +161,44 @@ impl Backend for JsBackend {
                 })
             }
             _ => Err(unexpected()),
+        }
+    }
+
+    async fn ingest(
+        &self,
+        context: &Context,
+        request: Ingest,
+        schema: SchemaRef,
+        batches: BatchStream,
+    ) -> Result<i64, Status> {
+        let existing = match request.existing {
+            Existing::Fail => "fail",
+            Existing::Append => "append",
+            Existing::Replace => "replace",
+        };
+        let event = FlightEvent {
+            ingest: Some(FlightIngest {
+                table: request.table,
+                schema: request.schema,
+                creates: request.creates,
+                existing: existing.to_string(),
+            }),
+            ..event_of("ingest", context)
+        };
+        let progress = Arc::new(ingest::Progress::default());
+        // Dropped when the call ends.
+        let (_running, ended) = oneshot::channel();
+        let rows = ingest::Incoming {
+            schema,
+            batches,
+            progress: progress.clone(),
+            ended,
+        };
+        match self.ask_with(event, None, Some(rows)).await {
+            Ok(Answer::Changed(_)) => Ok(progress.rows()),
+            Ok(_) => Err(unexpected()),
+            // The write only reports that its input has ended.
+            Err(status) => Err(progress.failure().unwrap_or(status)),
         }
     }
 
