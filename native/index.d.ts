@@ -98,6 +98,8 @@ export declare class FlightReply {
   describedAs(columns: Array<string>, parameters: number): void
   /** Takes the rows: the server sends them. `overdue`: the error if they take longer than the call's deadline. */
   rows(rows: SqlRows, overdue?: string | undefined | null): void
+  /** The rows of `ingest`, for one write. If the call ends early, the write fails and leaves nothing. */
+  upload(engine: Engine): Upload
   /** A statement will change something, and its result will have these columns. Their values are ignored. */
   begins(columns: Array<SqlColumn>): void
   /** A statement without rows has run. `count`: changed rows, if known. */
@@ -652,10 +654,11 @@ export interface FlightEvent {
   /** Of the call, unique in the process. */
   call: number
   /**
-   * `identify`, `describe` and `execute` have a reply to answer: who is the caller, plan a statement, run it. `abort`:
+   * `identify`, `describe`, `execute` and `ingest` have a reply to answer: who is the caller, plan a statement, run it,
+   * write rows into a table. `abort`:
    * the client does not wait any more. `ended`: the last event of a call.
    */
-  kind: 'identify' | 'describe' | 'execute' | 'abort' | 'ended'
+  kind: 'identify' | 'describe' | 'execute' | 'ingest' | 'abort' | 'ended'
   /** Of `identify`, in lower case; absent ones are missing. */
   headers?: Record<string, string>
   /** Of `identify`: the address of the client; empty if it is unknown. */
@@ -668,8 +671,21 @@ export interface FlightEvent {
   namespacePath?: string
   /** Of a statement: JSON `{query, parameters}` for `Engine.sqlStatement`, `describeSql` and `sqlRows`. */
   body?: Buffer
+  /** Of `ingest`. */
+  ingest?: FlightIngest
   /** Of `ended`. */
   report?: FlightReport
+}
+
+/** The table of a bulk ingestion. */
+export interface FlightIngest {
+  table: string
+  /** Absent: that of the call. */
+  schema?: string
+  /** Creates a table that does not exist. */
+  creates: boolean
+  /** What happens to a table that exists. */
+  existing: 'fail' | 'append' | 'replace'
 }
 
 /** How to listen. */

@@ -5,7 +5,13 @@ import type { Services } from "../api/services.js";
 import { type Identity, unauthenticated } from "../auth/authenticator.js";
 import { databaseScope } from "../auth/database-scope.js";
 import { authorize, checkPermission } from "../auth/permission.js";
-import type { FlightEvent, FlightReply, FlightReport, SqlColumn } from "../engine/index.js";
+import type {
+  FlightEvent,
+  FlightIngest,
+  FlightReply,
+  FlightReport,
+  SqlColumn,
+} from "../engine/index.js";
 import {
   asJoustError,
   ErrorCode,
@@ -22,7 +28,9 @@ import {
   executeStatement,
   type Statement,
 } from "../operations/queries/execute-statement.js";
+import { ingestRows } from "../operations/statements/ingest-rows.js";
 import { countOf } from "../operations/statements/statement-result.js";
+import { StatementRun } from "../operations/statements/statement-run.js";
 import { readFreshness } from "../tables/freshness.js";
 import { keyOf } from "./credentials.js";
 import type { FlightDependencies } from "./flight-calls.js";
@@ -34,6 +42,8 @@ interface Pending {
   readonly reply: FlightReply;
   /** The statement runs and is not only planned. */
   readonly executes: boolean;
+  /** The table of rows that are ingested. */
+  readonly ingest?: FlightIngest | undefined;
 }
 
 /**
@@ -80,8 +90,8 @@ export class FlightCall {
   }
 
   /** Plans or runs a statement. Never throws. */
-  answer(kind: "describe" | "execute", event: FlightEvent, reply: FlightReply): void {
-    const pending = { reply, executes: kind === "execute" };
+  answer(kind: "describe" | "execute" | "ingest", event: FlightEvent, reply: FlightReply): void {
+    const pending = { reply, executes: kind !== "describe", ingest: event.ingest };
     this.#pending = pending;
     this.#record
       .run(() => this.#answer(pending, event))
@@ -134,7 +144,7 @@ export class FlightCall {
     reply.identified(identity.id, key);
   }
 
-  async #answer({ reply, executes }: Pending, event: FlightEvent): Promise<void> {
+  async #answer({ reply, executes, ingest }: Pending, event: FlightEvent): Promise<void> {
     const identity = this.#requireIdentity();
     const { services, limiter } = this.dependencies;
     if (this.#overdue) throw this.#overdue;
@@ -156,7 +166,8 @@ export class FlightCall {
       respondAsync: prefersAsync(this.#header("prefer")),
       onChange: (columns: SqlColumn[]) => reply.begins(columns),
     };
-    if (executes) await this.#execute(visible, statement, reply);
+    if (ingest) await this.#ingest(visible, statement, ingest, reply);
+    else if (executes) await this.#execute(visible, statement, reply);
     else await this.#describe(visible, statement, reply);
   }
 
@@ -184,6 +195,22 @@ export class FlightCall {
     if (result.columns.length === 0) reply.changed();
     else if (count !== undefined) reply.changed(count);
     else reply.rows(await engine.sqlResultRows(result.columns));
+  }
+
+  async #ingest(
+    services: Services,
+    statement: Statement,
+    target: FlightIngest,
+    reply: FlightReply,
+  ): Promise<void> {
+    const run = new StatementRun(services, statement, { body: statement.body, tables: [] });
+    const { headers } = await ingestRows(run, target, () => {
+      const upload = reply.upload(services.engine);
+      statement.onAbort(() => upload.abort());
+      return upload;
+    });
+    this.#record.transaction = headers["x-transaction-id"];
+    reply.changed();
   }
 
   /** The call as the operation of a statement has it. */

@@ -32,11 +32,39 @@ pub trait Backend: Send + Sync + 'static {
     /// Runs a statement.
     fn execute(&self, context: &Context, statement: &Statement) -> Execution;
 
+    /// Writes rows into a table, all or none. Returns their number.
+    async fn ingest(
+        &self,
+        context: &Context,
+        ingest: Ingest,
+        schema: SchemaRef,
+        rows: BatchStream,
+    ) -> Result<i64, Status>;
+
     /// The functions that a statement may call.
     fn functions(&self) -> Functions;
 
     /// A call has ended: the last event of each. It must not block.
     fn finished(&self, report: Report);
+}
+
+/// The table of a bulk ingestion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ingest {
+    pub table: String,
+    /// `None`: that of the context.
+    pub schema: Option<String>,
+    /// Creates a table that does not exist.
+    pub creates: bool,
+    pub existing: Existing,
+}
+
+/// What happens to a table that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    Fail,
+    Append,
+    Replace,
 }
 
 /// Names of functions by subject.

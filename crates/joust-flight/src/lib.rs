@@ -11,6 +11,7 @@ mod connection;
 mod heartbeat;
 mod ids;
 mod info;
+mod ingest;
 mod metadata;
 mod parameters;
 mod prepared;
@@ -24,8 +25,8 @@ mod ticket;
 mod types;
 
 pub use backend::{
-    Backend, BatchStream, Context, Described, Execution, Functions, Identified, Incoming, Outcome,
-    Report, Scope, Statement,
+    Backend, BatchStream, Context, Described, Execution, Existing, Functions, Identified, Incoming,
+    Ingest, Outcome, Report, Scope, Statement,
 };
 pub use server::{Certificate, Options, Server, Stats};
 pub use status::{of_code, with_cause};

@@ -69,7 +69,7 @@ fn server(info: &mut SqlInfoDataBuilder) {
     let transactions = SqlSupportedTransaction::None as i32;
     info.append(I::FlightSqlServerTransaction, transactions);
     info.append(I::FlightSqlServerCancel, true);
-    info.append(I::FlightSqlServerBulkIngestion, false);
+    info.append(I::FlightSqlServerBulkIngestion, true);
     info.append(I::FlightSqlServerIngestTransactionsSupported, false);
     // Of a prepared statement that is not used, ms.
     let idle = i32::try_from(IDLE.as_millis()).unwrap_or(i32::MAX);

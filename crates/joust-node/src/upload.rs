@@ -1,6 +1,6 @@
 //! A request body, streamed into the engine.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use joust_core::ipc::UploadReader;
@@ -15,7 +15,7 @@ use crate::promise::promise;
 /// An Arrow IPC stream, on the writing side.
 #[napi]
 pub struct Upload {
-    sender: joust_core::Upload,
+    sender: Arc<joust_core::Upload>,
     reader: Mutex<Option<UploadReader>>,
 }
 
@@ -26,7 +26,7 @@ impl Upload {
     pub fn new(engine: &Engine) -> Self {
         let (sender, reader) = engine.inner.upload();
         Self {
-            sender,
+            sender: Arc::new(sender),
             reader: Mutex::new(Some(reader)),
         }
     }
@@ -65,6 +65,11 @@ impl Upload {
 }
 
 impl Upload {
+    /// The writing side.
+    pub fn sender(&self) -> Arc<joust_core::Upload> {
+        self.sender.clone()
+    }
+
     /// The reading side, for the single write that uses it.
     fn reader(&self) -> Option<UploadReader> {
         self.reader.lock().ok()?.take()

@@ -4,7 +4,7 @@ import type { Services } from "../../api/services.js";
 import { withTransactionRecord } from "../../api/transactions/transaction-record.js";
 import { BodyCheck } from "../../api/validation/body-check.js";
 import { withCommonMembers } from "../../api/validation/common-members.js";
-import type { SqlTable } from "../../engine/index.js";
+import type { ArrowBody, SqlTable } from "../../engine/index.js";
 import { idOf } from "./object-id.js";
 import { sqlTarget, withRows } from "./statement-rows.js";
 
@@ -134,6 +134,16 @@ export class StatementRun {
     return withRows(this.services, rows, (payload) =>
       handle(target, { call: { ...call, payload }, services }),
     );
+  }
+
+  /** Runs an operation with an Arrow stream as its body. `body` is called after the caller is authorized. */
+  async runWithBody(
+    target: StatementOperation,
+    input: Omit<Input, "payload">,
+    body: () => ArrowBody,
+  ): Promise<JsonReply> {
+    const { call, services } = await this.#authorize(target, input, noRows);
+    return handle(target, { call: { ...call, payload: body() }, services });
   }
 
   async #authorize(

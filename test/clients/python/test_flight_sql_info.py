@@ -65,6 +65,11 @@ def test_adbc_reads_the_info(server):
     assert (found["vendor_name"], found["vendor_arrow_version"]) == ("joust", "1.3")
 
 
+def test_bulk_ingestion_is_supported(info):
+    """`test_flight_sql_ingest.py` proves it."""
+    assert info[10] is True
+
+
 def test_every_code_has_an_answer(info):
     """All codes of the specification, except the versions of Substrait, which joust does not serve."""
     assert sorted(info) == CODES

@@ -13,7 +13,7 @@ use crate::access::Call;
 use crate::backend::{Context, Execution, Outcome, Statement};
 use crate::status::{invalid, with_cause};
 use crate::streams::Begun;
-use crate::ticket;
+use crate::{ingest, ticket};
 
 /// The number of changed rows of a statement that reports none, such as CREATE TABLE. It is not -1, "unknown" in the
 /// protocol: the JDBC driver takes -1 for a query and runs the statement a second time.
@@ -72,6 +72,13 @@ impl Service {
                     None => self.change(&begun, &context, &statement).await,
                 }
             }
+            Command::CommandStatementIngest(command) => {
+                check_transaction(command.transaction_id.as_ref())?;
+                let request = ingest::read(command)?;
+                let (schema, rows) = ingest::rows(first, messages).await?;
+                let ingested = self.backend.ingest(&call.context, request, schema, rows);
+                ingested.await.map(Some).map(result)
+            }
             other => Err(unserved_command(&other)),
         }
     }
@@ -102,7 +109,7 @@ impl Service {
         for row in 0..count {
             statement.parameters = Some(rows.slice(row, 1));
             let changed = self.changed(begun, context, &statement).await;
-            let changed = changed.map_err(|status| of_row(status, row, count))?;
+            let changed = changed.map_err(|status| of_row(&status, row, count))?;
             sum = sum.zip(changed).map(|(sum, changed)| sum + changed);
         }
         Ok(result(sum))
@@ -145,7 +152,7 @@ fn result(count: Option<i64>) -> Vec<u8> {
 }
 
 /// The failure of one of several rows.
-fn of_row(status: Status, row: usize, count: usize) -> Status {
+fn of_row(status: &Status, row: usize, count: usize) -> Status {
     let before = match row {
         0 => "no row was applied before".to_string(),
         1 => "row 1 was applied".to_string(),
@@ -157,7 +164,7 @@ fn of_row(status: Status, row: usize, count: usize) -> Status {
         status.message()
     );
     let mut failed = Status::new(status.code(), message);
-    if let Some(cause) = std::error::Error::source(&status) {
+    if let Some(cause) = std::error::Error::source(status) {
         failed = with_cause(failed, cause.to_string());
     }
     failed

@@ -18,8 +18,8 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::backend::{
-    Backend, Context, Described, Execution, Functions, Identified, Incoming, Outcome, Report,
-    Statement,
+    Backend, BatchStream, Context, Described, Execution, Functions, Identified, Incoming, Ingest,
+    Outcome, Report, Statement,
 };
 use crate::{Options, Server, of_code, with_cause};
 
@@ -37,6 +37,8 @@ pub struct Seen {
     pub reports: std::sync::Mutex<Vec<Report>>,
     /// The numbers of rows of parameters of the changes.
     pub changes: std::sync::Mutex<Vec<usize>>,
+    /// The complete ingestions.
+    pub ingested: std::sync::Mutex<Vec<Ingest>>,
 }
 
 #[derive(Clone, Default)]
@@ -168,6 +170,22 @@ impl Backend for Fake {
             columns,
             outcome: outcome.boxed(),
         }
+    }
+
+    async fn ingest(
+        &self,
+        _: &Context,
+        ingest: Ingest,
+        schema: SchemaRef,
+        mut rows: BatchStream,
+    ) -> Result<i64, Status> {
+        assert_eq!(schema.field(0).name(), "one");
+        let mut count = 0;
+        while let Some(batch) = rows.try_next().await? {
+            count += batch.num_rows() as i64;
+        }
+        self.0.ingested.lock().unwrap().push(ingest);
+        Ok(count)
     }
 
     fn functions(&self) -> Functions {

@@ -2,6 +2,7 @@
 
 mod access;
 mod fake;
+mod ingest;
 mod lancedb;
 mod metadata;
 mod prepared;

@@ -6,15 +6,16 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::{FutureExt, StreamExt, stream};
 use joust_core::sql::{self, BoundRows, request_body, takes_rows};
 use joust_flight::{
-    Backend, Code, Context, Described, Execution, Functions, Identified, Incoming, Outcome, Report,
-    Statement, Status, of_code, with_cause,
+    Backend, BatchStream, Code, Context, Described, Execution, Existing, Functions, Identified,
+    Incoming, Ingest, Outcome, Report, Statement, Status, of_code, with_cause,
 };
 use napi::Status as NapiStatus;
 use napi::bindgen_prelude::FnArgs;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use tokio::sync::oneshot;
 
-use super::call::{Answer, FlightEvent, FlightReply, FlightReport, Sent, SentRows};
+use super::call::{Answer, FlightEvent, FlightIngest, FlightReply, FlightReport, Sent, SentRows};
+use super::ingest;
 
 pub type Tell = ThreadsafeFunction<
     Sent,
@@ -35,7 +36,11 @@ impl JsBackend {
     /// Dropping the future before the answer aborts the work in JavaScript.
     async fn ask(&self, event: FlightEvent, question: Question) -> Result<Answer, Status> {
         let (sender, receiver) = oneshot::channel();
-        let Question { body, columns } = question;
+        let Question {
+            body,
+            rows,
+            columns,
+        } = question;
         let mut abort = Abort {
             call: event.call,
             tell: Some(self.tell.clone()),
@@ -43,6 +48,7 @@ impl JsBackend {
         let sent = Sent {
             event,
             body,
+            rows,
             answer: Some(sender),
             columns,
         };
@@ -63,6 +69,8 @@ impl JsBackend {
 #[derive(Default)]
 struct Question {
     body: Option<Vec<u8>>,
+    /// The rows of `ingest`.
+    rows: Option<ingest::Incoming>,
     columns: Option<oneshot::Sender<SchemaRef>>,
 }
 
@@ -83,19 +91,22 @@ impl Asked {
             Some(rows) => rows.request_body(&statement.sql),
             None => request_body(&statement.sql, parameters, statement.open).map_err(failed)?,
         };
-        let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        let event = FlightEvent {
-            call: context.call as f64,
-            kind: kind.to_string(),
-            database: present(&context.scope.database),
-            namespace_path: present(&context.scope.namespace),
-            ..FlightEvent::default()
-        };
         Ok(Self {
-            event,
+            event: event_of(kind, context),
             body,
             _rows: rows,
         })
+    }
+}
+
+fn event_of(kind: &str, context: &Context) -> FlightEvent {
+    let present = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    FlightEvent {
+        call: context.call as f64,
+        kind: kind.to_string(),
+        database: present(&context.scope.database),
+        namespace_path: present(&context.scope.namespace),
+        ..FlightEvent::default()
     }
 }
 
@@ -123,6 +134,7 @@ fn send(tell: &Tell, kind: &str, call: f64, report: Option<FlightReport>) {
     let sent = Sent {
         event,
         body: None,
+        rows: None,
         answer: None,
         columns: None,
     };
@@ -154,7 +166,7 @@ impl Backend for JsBackend {
         let Asked { event, body, _rows } = Asked::new("describe", context, statement)?;
         let question = Question {
             body: Some(body),
-            columns: None,
+            ..Question::default()
         };
         match self.ask(event, question).await? {
             Answer::Described(description) => {
@@ -173,6 +185,48 @@ impl Backend for JsBackend {
         }
     }
 
+    async fn ingest(
+        &self,
+        context: &Context,
+        request: Ingest,
+        schema: SchemaRef,
+        batches: BatchStream,
+    ) -> Result<i64, Status> {
+        let existing = match request.existing {
+            Existing::Fail => "fail",
+            Existing::Append => "append",
+            Existing::Replace => "replace",
+        };
+        let event = FlightEvent {
+            ingest: Some(FlightIngest {
+                table: request.table,
+                schema: request.schema,
+                creates: request.creates,
+                existing: existing.to_string(),
+            }),
+            ..event_of("ingest", context)
+        };
+        let progress = Arc::new(ingest::Progress::default());
+        // Dropped when the call ends.
+        let (_running, ended) = oneshot::channel();
+        let rows = ingest::Incoming {
+            schema,
+            batches,
+            progress: progress.clone(),
+            ended,
+        };
+        let question = Question {
+            rows: Some(rows),
+            ..Question::default()
+        };
+        match self.ask(event, question).await {
+            Ok(Answer::Changed(_)) => Ok(progress.rows()),
+            Ok(_) => Err(unexpected()),
+            // The write only reports that its input has ended.
+            Err(status) => Err(progress.failure().unwrap_or(status)),
+        }
+    }
+
     fn takes_rows(&self, sql: &str) -> bool {
         takes_rows(sql)
     }
@@ -186,6 +240,7 @@ impl Backend for JsBackend {
             let question = Question {
                 body: Some(body),
                 columns: Some(sender),
+                ..Question::default()
             };
             match backend.ask(event, question).await? {
                 Answer::Rows(sent) => Ok(Outcome::Rows {

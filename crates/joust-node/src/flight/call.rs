@@ -6,12 +6,15 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use joust_core::sql::{Description, Rows, columns_schema};
 use joust_flight::{Identified, Status, of_code, with_cause};
-use napi::bindgen_prelude::{Buffer, FnArgs};
+use napi::bindgen_prelude::{Buffer, FnArgs, spawn};
 use napi_derive::napi;
 use tokio::sync::oneshot;
 
+use super::ingest::Incoming;
+use crate::engine::Engine;
 use crate::sql::{SqlColumn, core_columns};
 use crate::sql_rows::{SqlDescription, SqlRows};
+use crate::upload::Upload;
 
 /// An event of a call of the Flight SQL server. Those of one call arrive in order.
 #[napi(object)]
@@ -19,9 +22,10 @@ use crate::sql_rows::{SqlDescription, SqlRows};
 pub struct FlightEvent {
     /// Of the call, unique in the process.
     pub call: f64,
-    /// `identify`, `describe` and `execute` have a reply to answer: who is the caller, plan a statement, run it. `abort`:
+    /// `identify`, `describe`, `execute` and `ingest` have a reply to answer: who is the caller, plan a statement, run it,
+    /// write rows into a table. `abort`:
     /// the client does not wait any more. `ended`: the last event of a call.
-    #[napi(ts_type = "'identify' | 'describe' | 'execute' | 'abort' | 'ended'")]
+    #[napi(ts_type = "'identify' | 'describe' | 'execute' | 'ingest' | 'abort' | 'ended'")]
     pub kind: String,
     /// Of `identify`, in lower case; absent ones are missing.
     pub headers: Option<HashMap<String, String>>,
@@ -35,8 +39,23 @@ pub struct FlightEvent {
     pub namespace_path: Option<String>,
     /// Of a statement: JSON `{query, parameters}` for `Engine.sqlStatement`, `describeSql` and `sqlRows`.
     pub body: Option<Buffer>,
+    /// Of `ingest`.
+    pub ingest: Option<FlightIngest>,
     /// Of `ended`.
     pub report: Option<FlightReport>,
+}
+
+/// The table of a bulk ingestion.
+#[napi(object)]
+pub struct FlightIngest {
+    pub table: String,
+    /// Absent: that of the call.
+    pub schema: Option<String>,
+    /// Creates a table that does not exist.
+    pub creates: bool,
+    /// What happens to a table that exists.
+    #[napi(ts_type = "'fail' | 'append' | 'replace'")]
+    pub existing: String,
 }
 
 /// A call that has ended.
@@ -78,6 +97,8 @@ pub struct SentRows {
 pub struct Sent {
     pub event: FlightEvent,
     pub body: Option<Vec<u8>>,
+    /// The rows of `ingest`.
+    pub rows: Option<Incoming>,
     /// Of an event that has a reply.
     pub answer: Option<oneshot::Sender<Result<Answer, Status>>>,
     /// Of a statement that runs.
@@ -89,8 +110,10 @@ impl Sent {
     pub fn into_arguments(self) -> FnArgs<(FlightEvent, Option<FlightReply>)> {
         let mut event = self.event;
         event.body = self.body.map(Buffer::from);
+        let rows = self.rows;
         let reply = self.answer.map(|answer| FlightReply {
             answer: Some(answer),
+            incoming: rows,
             columns: self.columns,
         });
         (event, reply).into()
@@ -100,6 +123,7 @@ impl Sent {
 /// Takes one answer; later ones have no effect.
 #[napi]
 pub struct FlightReply {
+    incoming: Option<Incoming>,
     answer: Option<oneshot::Sender<Result<Answer, Status>>>,
     columns: Option<oneshot::Sender<SchemaRef>>,
 }
@@ -136,6 +160,17 @@ impl FlightReply {
             Some(rows) => Ok(Answer::Rows(SentRows { rows, overdue })),
             None => Err(Status::internal("the rows were taken before")),
         });
+    }
+
+    /// The rows of `ingest`, for one write. If the call ends early, the write fails and leaves nothing.
+    #[napi]
+    pub fn upload(&mut self, engine: &Engine) -> napi::Result<Upload> {
+        let incoming = self.incoming.take();
+        let incoming =
+            incoming.ok_or_else(|| napi::Error::from_reason("the call has no rows to upload"))?;
+        let upload = Upload::new(engine);
+        spawn(incoming.send(upload.sender()));
+        Ok(upload)
     }
 
     /// A statement will change something, and its result will have these columns. Their values are ignored.

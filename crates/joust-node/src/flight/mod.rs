@@ -2,4 +2,5 @@
 
 mod backend;
 mod call;
+mod ingest;
 mod server;
