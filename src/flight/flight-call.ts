@@ -44,6 +44,8 @@ interface Pending {
   readonly executes: boolean;
   /** The table of rows that are ingested. */
   readonly ingest?: FlightIngest | undefined;
+  /** It changes something. */
+  hasChanges: boolean;
 }
 
 /**
@@ -65,7 +67,7 @@ export class FlightCall {
   #pending: Pending | undefined;
   /** The deadline ended the call before its statement began. */
   #overdue: JoustError | undefined;
-  /** A statement of the call changes something. */
+  /** A statement of the call changes something. A call may run several. */
   #hasChanges = false;
   /** The client does not wait for the statement any more. */
   #cancelled = false;
@@ -91,13 +93,20 @@ export class FlightCall {
 
   /** Plans or runs a statement. Never throws. */
   answer(kind: "describe" | "execute" | "ingest", event: FlightEvent, reply: FlightReply): void {
-    const pending = { reply, executes: kind !== "describe", ingest: event.ingest };
+    const pending = {
+      reply,
+      executes: kind !== "describe",
+      ingest: event.ingest,
+      hasChanges: false,
+    };
     this.#pending = pending;
     this.#record
       .run(() => this.#answer(pending, event))
       .catch((error) => this.#fail(reply, this.#endedBy(error) ?? error))
       .finally(() => {
-        if (this.#pending === pending) this.#pending = undefined;
+        if (this.#pending !== pending) return;
+        this.#pending = undefined;
+        this.#abortWorks = [];
       });
   }
 
@@ -239,7 +248,9 @@ export class FlightCall {
     this.#record.part(operation, call, this.dependencies.services);
     const services = await authorizePart(this.dependencies, release, identity, operation, call);
     if (operation.permission === "read") return services;
-    if (!this.#hasChanges) checkLasts({ cancelled: this.#cancelled });
+    const pending = this.#pending;
+    if (!pending?.hasChanges) checkLasts({ cancelled: this.#cancelled });
+    if (pending) pending.hasChanges = true;
     this.#hasChanges = true;
     return services;
   }

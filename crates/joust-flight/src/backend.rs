@@ -121,6 +121,8 @@ pub struct Statement {
     pub sql: String,
     /// Column *i* is `$i`, and `$name`. One row, unless the statement takes several.
     pub parameters: Option<RecordBatch>,
+    /// The statement takes all rows of the parameters at once ([`Backend::takes_rows`]).
+    pub takes_rows: bool,
     /// The values of the parameters are not known: the statement is only described.
     pub open: bool,
 }

@@ -10,6 +10,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tonic::Status;
 
 use crate::backend::{BatchStream, Existing, Ingest};
+use crate::checked::checked;
 use crate::metadata::CATALOG;
 use crate::status::{invalid, unserved};
 
@@ -71,7 +72,11 @@ pub async fn rows(
 ) -> Result<(arrow::datatypes::SchemaRef, BatchStream), Status> {
     let has_schema = !first.data_header.is_empty();
     let first = stream::iter(has_schema.then_some(Ok(first)));
-    let mut decoder = FlightDataDecoder::new(first.chain(rest).map_err(FlightError::from));
+    let messages = first
+        .chain(rest)
+        .and_then(async |message| checked(message))
+        .map_err(FlightError::from);
+    let mut decoder = FlightDataDecoder::new(messages);
     let schema = loop {
         let Some(message) = decoder.try_next().await.map_err(of_client)? else {
             return Err(invalid("the stream has no columns"));

@@ -7,6 +7,7 @@
 mod access;
 mod backend;
 mod calls;
+mod checked;
 mod connection;
 mod heartbeat;
 mod ids;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
@@ -9,8 +10,10 @@ use arrow_flight::FlightData;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use futures::{Stream, TryStreamExt, stream};
+use tokio::time::timeout;
 use tonic::Status;
 
+use crate::checked::checked;
 use crate::status::{internal, invalid};
 
 /// Rows of one stream.
@@ -19,6 +22,9 @@ const MOST_ROWS: usize = 100_000;
 const MOST_BYTES: usize = 16 << 20;
 /// Bytes of the rows of all streams.
 const MOST_BYTES_OF_ALL: usize = 128 << 20;
+
+/// A client may send nothing for this long.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// The rows of all streams that the server holds, in bytes.
 #[derive(Default)]
@@ -86,11 +92,14 @@ impl Budget {
         };
         let has_schema = !first.data_header.is_empty();
         let first = stream::iter(has_schema.then_some(Ok(first)));
-        let messages = futures::StreamExt::chain(first, rest).map_err(FlightError::from);
+        let messages = futures::StreamExt::chain(first, rest)
+            .and_then(async |message| checked(message))
+            .map_err(FlightError::from);
+        let messages = Box::pin(messages);
         let mut batches = FlightRecordBatchStream::new_from_flight_data(messages);
         let mut rows = Vec::new();
         let mut count = 0;
-        while let Some(batch) = batches.try_next().await.map_err(of_client)? {
+        while let Some(batch) = next(&mut batches).await? {
             count += batch.num_rows();
             if count > MOST_ROWS {
                 return Err(invalid(format!(
@@ -111,6 +120,17 @@ impl Budget {
             many => concat_batches(&schema, many).map_err(internal)?,
         };
         Ok(Some(Rows { batch, _held: held }))
+    }
+}
+
+/// The next batch. A client that sends none does not hold its part of the budget for long.
+async fn next(batches: &mut FlightRecordBatchStream) -> Result<Option<RecordBatch>, Status> {
+    match timeout(IDLE, batches.try_next()).await {
+        Ok(batch) => batch.map_err(of_client),
+        Err(_) => Err(Status::deadline_exceeded(format!(
+            "the client has sent no parameters for {} s; send them at once",
+            IDLE.as_secs()
+        ))),
     }
 }
 

@@ -37,7 +37,7 @@ impl Prepared {
         Statement {
             sql: self.sql.clone(),
             parameters: self.parameters.clone(),
-            open: false,
+            ..Statement::default()
         }
     }
 

@@ -64,14 +64,14 @@ impl Active {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops the work. The client gets `status` if it waits or reads on. Returns `None` if the statement has ended.
-    fn close(&self, status: Status) -> Option<CancelStatus> {
+    /// Drops the work. The client learns why if it waits or reads on. Returns `None` if the statement has ended.
+    fn close(&self, end: End) -> Option<CancelStatus> {
         let mut state = self.state();
         let phase = std::mem::replace(&mut state.phase, Phase::Ended);
         if matches!(phase, Phase::Ended) {
             return None;
         }
-        state.closed = Some(status);
+        state.closed = Some(end.status(state.is_change));
         // A change may be past the point where it can be stopped.
         let closed = match state.is_change {
             true => CancelStatus::Cancelling,
@@ -84,6 +84,49 @@ impl Active {
             waker.wake();
         }
         Some(closed)
+    }
+}
+
+/// Why the server ends a statement.
+#[derive(Clone, Copy)]
+enum End {
+    Cancelled,
+    /// The client does not read.
+    Idle,
+    Stopped,
+}
+
+impl End {
+    /// A client may repeat a query at once. A change may be done: its status is none that clients take for an invitation
+    /// to repeat it.
+    fn status(self, is_change: bool) -> Status {
+        let why = match self {
+            Self::Cancelled => "the statement was cancelled".to_string(),
+            Self::Idle => {
+                let minutes = IDLE.as_secs() / 60;
+                format!("the client has read nothing for {minutes} minutes")
+            }
+            Self::Stopped => "the server stops".to_string(),
+        };
+        match (self, is_change) {
+            (Self::Cancelled, false) => Status::cancelled(why),
+            (Self::Idle, false) => {
+                Status::deadline_exceeded(format!("{why}: run the statement again"))
+            }
+            (Self::Stopped, false) => {
+                Status::unavailable(format!("{why}: run the statement again"))
+            }
+            (_, true) => {
+                let code = match self {
+                    Self::Cancelled => Code::Cancelled,
+                    Self::Idle | Self::Stopped => Code::Unknown,
+                };
+                let message = format!(
+                    "{why}; the statement may have changed data: look at the data before you run it again"
+                );
+                Status::new(code, message)
+            }
+        }
     }
 }
 
@@ -130,7 +173,7 @@ impl Streams {
         let mut cancelled = None;
         for active in self.snapshot() {
             if active.caller == caller && active.execution.as_deref() == Some(execution) {
-                let closed = active.close(Status::cancelled("the statement was cancelled"));
+                let closed = active.close(End::Cancelled);
                 cancelled = cancelled.max(closed);
             }
         }
@@ -142,19 +185,14 @@ impl Streams {
         for active in self.snapshot() {
             let waits_since = active.state().waits_since;
             if waits_since.is_some_and(|since| now.saturating_duration_since(since) > IDLE) {
-                active.close(Status::deadline_exceeded(format!(
-                    "the client has read nothing for {} minutes: run the statement again",
-                    IDLE.as_secs() / 60
-                )));
+                active.close(End::Idle);
             }
         }
     }
 
     pub fn close_all(&self) {
         for active in self.snapshot() {
-            active.close(Status::unavailable(
-                "the server stops: run the statement again",
-            ));
+            active.close(End::Stopped);
         }
     }
 

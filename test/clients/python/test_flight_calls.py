@@ -104,3 +104,30 @@ def test_a_long_change_sends_its_columns_and_is_cancelled(client, headers, datab
     with pytest.raises(pa.ArrowCancelled):
         reader.to_reader().read_all()
     assert database.open_table(rows).count_rows() == ROWS
+
+
+def test_compressed_parameters_are_refused(client, headers, rows):
+    """A compressed buffer names its size: the server does not allocate what a client says."""
+    descriptor = fl.FlightDescriptor.for_command(query(f"SELECT id FROM {rows} WHERE id < $1"))
+    writer, reader = client.do_exchange(descriptor, headers)
+    parameters = pa.record_batch({"1": pa.array([3], pa.int64())})
+    with pytest.raises(pa.ArrowInvalid, match="compressed"):
+        writer.begin(parameters.schema, pa.ipc.IpcWriteOptions(compression="lz4"))
+        writer.write_batch(parameters)
+        writer.done_writing()
+        reader.read_all()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_many_rows_may_have_bytes(server, database, name, count):
+    options = {"username": "anyone", "password": server.key}
+    address = f"grpc://127.0.0.1:{server.sql_port}"
+    values = [(number, bytes([0, 255, number])) for number in range(count)]
+    with adbc_driver_flightsql.dbapi.connect(
+        address, db_kwargs=options, autocommit=True
+    ) as adbc, adbc.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {name} (id BIGINT, content BYTEA)")
+        cursor.fetchall()
+        cursor.executemany(f"INSERT INTO {name} VALUES (?, ?)", values)
+        cursor.execute(f"SELECT id, content FROM {name} ORDER BY id")
+        assert cursor.fetchall() == values

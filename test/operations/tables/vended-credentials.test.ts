@@ -109,13 +109,26 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
         Effect: "Allow",
         Action: "s3:ListBucket",
         Resource: `arn:aws:s3:::${bucket}`,
-        Condition: { StringLike: { "s3:prefix": [prefix, `${prefix}/*`] } },
+        Condition: { StringLike: { "s3:prefix": `${prefix}/*` } },
       },
       { Effect: "Allow", Action: "s3:GetBucketLocation", Resource: `arn:aws:s3:::${bucket}` },
+      {
+        Effect: "Allow",
+        Action: "kms:Decrypt",
+        Resource: "*",
+        Condition: {
+          StringLike: {
+            "kms:EncryptionContext:aws:s3:arn": [
+              `arn:aws:s3:::${path}/*`,
+              `arn:aws:s3:::${bucket}`,
+            ],
+          },
+        },
+      },
     ]);
   });
 
-  it("is without effect where the reply has no schema of the newest version, too", async () => {
+  it("gives credentials for old versions, and none for a declared table", async () => {
     expect(await vended(server.client, { version: 1 })).toHaveProperty("aws_session_token");
     expect(await vended(server.client, { vend_credentials: false })).not.toHaveProperty(
       "aws_session_token",

@@ -6,7 +6,6 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use url::Url;
 
 use super::StorageOptions;
 use crate::error::{Error, Result};
@@ -37,13 +36,14 @@ pub struct Vended {
 /// # Errors
 /// The location is not in a bucket, or has characters that a policy would take for a pattern.
 fn policy(location: &str, role: &str) -> Result<Value> {
-    let url = Url::parse(location).map_err(|_| not_vendable(location))?;
-    let (Some(bucket), "s3") = (url.host_str(), url.scheme()) else {
+    // Object keys are not encoded.
+    let path = location
+        .strip_prefix("s3://")
+        .and_then(|rest| rest.split_once('/'));
+    let Some((bucket, path)) = path else {
         return Err(not_vendable(location));
     };
-    // Object keys are not encoded.
-    let decoded = location.split_once(bucket).map(|(_, path)| path);
-    let prefix = decoded.unwrap_or_default().trim_matches('/');
+    let prefix = path.trim_matches('/');
     // A policy takes `*` and `?` for patterns, and `${` for the beginning of a variable.
     if prefix.is_empty() || prefix.contains(['*', '?']) || prefix.contains("${") {
         return Err(not_vendable(location));
@@ -63,16 +63,27 @@ fn policy(location: &str, role: &str) -> Result<Value> {
                 "Effect": "Allow",
                 "Action": "s3:ListBucket",
                 "Resource": arn,
-                "Condition": {"StringLike": {"s3:prefix": [prefix, format!("{prefix}/*")]}},
+                "Condition": {"StringLike": {"s3:prefix": format!("{prefix}/*")}},
             },
             {"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn},
+            {
+                "Effect": "Allow",
+                "Action": "kms:Decrypt",
+                "Resource": "*",
+                "Condition": {
+                    // With a key for each object, and with a key of the bucket.
+                    "StringLike": {
+                        "kms:EncryptionContext:aws:s3:arn": [format!("{arn}/{prefix}/*"), arn],
+                    },
+                },
+            },
         ],
     }))
 }
 
 fn not_vendable(location: &str) -> Error {
     Error::invalid(format!(
-        "there are credentials only for tables in a bucket (s3://...) whose path has no pattern, not for {location}"
+        "there are credentials only for tables in a bucket (s3://...) whose path has none of `*`, `?` and `${{`, not for {location}"
     ))
 }
 
@@ -177,19 +188,19 @@ mod tests {
         );
         assert_eq!(
             statements[1]["Condition"]["StringLike"]["s3:prefix"],
-            json!(["root/a b$t.lance", "root/a b$t.lance/*"])
+            "root/a b$t.lance/*"
         );
         assert!(statements.iter().all(|one| one["Effect"] == "Allow"));
         let text = policy.to_string();
-        for action in ["Put", "Delete", "s3:*"] {
+        for action in ["Put", "Delete", "s3:*", "Encrypt\""] {
             assert!(!text.contains(action), "{text}");
         }
     }
 
     #[test]
     fn the_partition_is_that_of_the_role() {
-        let policy = policy("s3://b/t.lance", "arn:aws-cn:iam::1:role/r").unwrap();
-        assert_eq!(policy["Statement"][1]["Resource"], "arn:aws-cn:s3:::b");
+        let policy = policy("s3://s3/t.lance", "arn:aws-cn:iam::1:role/r").unwrap();
+        assert_eq!(policy["Statement"][1]["Resource"], "arn:aws-cn:s3:::s3");
     }
 
     #[test]

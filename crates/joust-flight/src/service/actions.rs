@@ -109,8 +109,8 @@ impl Service {
         let context = &call.context;
         let statement = Statement {
             sql: request.query,
-            parameters: None,
             open: true,
+            ..Statement::default()
         };
         let described = self.backend.describe(context, &statement).await?;
         let scope = context.scope.clone();

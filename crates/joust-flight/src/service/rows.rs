@@ -113,7 +113,7 @@ impl Service {
         let statement = Statement {
             sql: query.query,
             parameters: rows.map(|rows| one_row(rows.batch)).transpose()?.flatten(),
-            open: false,
+            ..Statement::default()
         };
         self.run(call, &call.context, &statement, None).await
     }
@@ -141,8 +141,9 @@ impl Service {
         };
         let waiting = async {
             tokio::select! {
-                outcome = &mut outcome => Ok(Waited::Ended(outcome?)),
+                biased;
                 columns = silence => Ok(Waited::Runs(columns)),
+                outcome = &mut outcome => Ok(Waited::Ended(outcome?)),
             }
         };
         let rows = match begun.run(waiting).await? {

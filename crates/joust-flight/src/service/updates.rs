@@ -5,7 +5,7 @@ use arrow_flight::FlightData;
 use arrow_flight::sql::{Command, DoPutPreparedStatementResult, DoPutUpdateResult};
 use futures::{TryStreamExt, future};
 use prost::Message;
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
 
 use super::Service;
 use super::commands::{check_transaction, unserved_command};
@@ -101,7 +101,9 @@ impl Service {
         rows: &RecordBatch,
     ) -> Result<Vec<u8>, Status> {
         let count = rows.num_rows();
-        if count == 1 || (count > 1 && self.backend.takes_rows(&statement.sql)) {
+        // Also for one row, so that the number of rows does not decide which values are valid.
+        statement.takes_rows = count > 0 && self.backend.takes_rows(&statement.sql);
+        if count == 1 || statement.takes_rows {
             statement.parameters = Some(rows.clone());
             return self.change(begun, context, &statement).await;
         }
@@ -131,8 +133,9 @@ impl Service {
         };
         let work = async {
             tokio::select! {
-                outcome = outcome => outcome,
+                biased;
                 never = watch => never,
+                outcome = outcome => outcome,
             }
         };
         match begun.run(work).await? {
@@ -158,8 +161,14 @@ fn of_row(status: &Status, row: usize, count: usize) -> Status {
         1 => "row 1 was applied".to_string(),
         _ => format!("rows 1 to {row} were applied"),
     };
+    let failed = match status.code() {
+        Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Unknown => {
+            "may be applied"
+        }
+        _ => "failed",
+    };
     let message = format!(
-        "row {} of {count} of the parameters failed, {before}: {}",
+        "row {} of {count} of the parameters {failed}, {before}: {}",
         row + 1,
         status.message()
     );
@@ -168,4 +177,24 @@ fn of_row(status: &Status, row: usize, count: usize) -> Status {
         failed = with_cause(failed, cause.to_string());
     }
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outcome_of_an_interrupted_row_is_open() {
+        let failed = of_row(&Status::invalid_argument("no number"), 0, 5);
+        assert_eq!(
+            failed.message(),
+            "row 1 of 5 of the parameters failed, no row was applied before: no number"
+        );
+        let cancelled = of_row(&Status::cancelled("the statement was cancelled"), 2, 5);
+        assert_eq!(cancelled.code(), Code::Cancelled);
+        assert_eq!(
+            cancelled.message(),
+            "row 3 of 5 of the parameters may be applied, rows 1 to 2 were applied: the statement was cancelled"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use arrow_flight::sql::{
     ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, Any,
     CommandPreparedStatementUpdate, CommandStatementQuery, ProstMessageExt,
@@ -58,7 +59,7 @@ async fn a_slow_change_sends_its_columns_and_empty_batches() {
     let info = info(&started, "SLOW CHANGE 350").await;
     let messages = get(&started, ticket_of(&info)).await.unwrap();
     let batches = rows(messages).await.unwrap();
-    let sizes: Vec<usize> = batches.iter().map(|batch| batch.num_rows()).collect();
+    let sizes: Vec<usize> = batches.iter().map(RecordBatch::num_rows).collect();
     let (last, heartbeats) = sizes.split_last().unwrap();
     assert_eq!(*last, 1);
     assert!(!heartbeats.is_empty() && heartbeats.iter().all(|rows| *rows == 0));
@@ -143,4 +144,30 @@ async fn an_update_of_a_prepared_statement_is_cancelled_by_its_handle() {
     let (answer, ()) = tokio::join!(waiting, cancelling);
     assert_eq!(answer.unwrap_err().code(), Code::Cancelled);
     until(|| started.seen.streams.load(Ordering::SeqCst) == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_server_does_not_ask_to_repeat_a_change() {
+    // Clients repeat a call that is UNAVAILABLE.
+    for (sql, wanted) in [
+        ("SLOW PLAN 60000", Code::Unavailable),
+        ("SLOW CHANGE 60000", Code::Unknown),
+    ] {
+        let started = start().await;
+        let info = info(&started, sql).await;
+        let waiting = async {
+            let messages = get(&started, ticket_of(&info)).await?;
+            rows(messages).await
+        };
+        let closing = async {
+            until(|| started.seen.streams.load(Ordering::SeqCst) == 1).await;
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            started.server.close();
+        };
+        let (answer, ()) = tokio::join!(waiting, closing);
+        let status = answer.unwrap_err();
+        assert_eq!(status.code(), wanted, "{status}");
+        let may_be_done = status.message().contains("may have changed data");
+        assert_eq!(may_be_done, wanted == Code::Unknown, "{status}");
+    }
 }

@@ -85,7 +85,7 @@ struct Asked {
 impl Asked {
     fn new(kind: &str, context: &Context, statement: &Statement) -> Result<Self, Status> {
         let parameters = statement.parameters.as_ref();
-        let several = parameters.filter(|rows| rows.num_rows() > 1);
+        let several = parameters.filter(|_| statement.takes_rows);
         let rows = several.map(BoundRows::hold).transpose().map_err(failed)?;
         let body = match &rows {
             Some(rows) => rows.request_body(&statement.sql),

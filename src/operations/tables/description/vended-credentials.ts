@@ -11,11 +11,12 @@ export type VendedOptions = Readonly<Record<string, string>>;
 
 /**
  * Temporary credentials for the files of a table, as storage options. Undefined if the server gives none
- * (`--vend-role`), or if the caller may not read all rows of the table: a file has all of them.
+ * (`--vend-role`), if no policy can name the location, or if the caller may not read all rows of the table: a file has
+ * all of them.
  *
  * The name of the session in the log of the store is the id of the request, which the audit log has, too.
  *
- * @throws code 13 for a location that no policy can name, 17 if STS gives none
+ * @throws code 17 if STS gives none
  */
 export async function vendedCredentials(
   services: Pick<Services, "config">,
@@ -32,14 +33,20 @@ export async function vendedCredentials(
     session: sessionName(call.requestId),
     lifetimeMs,
     ...(endpoint !== undefined && { endpoint }),
+  }).catch((error: unknown) => {
+    // No policy can name the location: the client gets the table without credentials.
+    if (hasCode(error, ErrorCode.InvalidInput)) return undefined;
+    throw error;
   });
-  return {
-    aws_access_key_id: vended.accessKeyId,
-    aws_secret_access_key: vended.secretAccessKey,
-    aws_session_token: vended.sessionToken,
-    // The name that clients of the Lance namespace interface read.
-    expires_at_millis: String(vended.expiresAtMillis),
-  };
+  return (
+    vended && {
+      aws_access_key_id: vended.accessKeyId,
+      aws_secret_access_key: vended.secretAccessKey,
+      aws_session_token: vended.sessionToken,
+      // The name that clients of the Lance namespace interface read.
+      expires_at_millis: String(vended.expiresAtMillis),
+    }
+  );
 }
 
 async function mayReadAllRows(call: Call<unknown, unknown>): Promise<boolean> {

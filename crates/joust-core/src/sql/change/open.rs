@@ -233,10 +233,13 @@ fn only_row(query: &Query) -> Option<&[Expr]> {
         || query.limit_clause.is_some()
         || query.fetch.is_some();
     match (query.body.as_ref(), has_more) {
-        (SetExpr::Values(values), false) => match values.rows.as_slice() {
-            [row] => Some(row),
-            _ => None,
-        },
+        // A query among the values would see the parameters as columns of another query.
+        (SetExpr::Values(values), false) if !values.visit(&mut Queries).is_break() => {
+            match values.rows.as_slice() {
+                [row] => Some(row),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -305,6 +308,17 @@ impl Visitor for Placeholders {
 
 /// Replaces placeholders by the columns of the same name.
 struct Columns;
+
+/// Ends at a query.
+struct Queries;
+
+impl Visitor for Queries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
 
 impl VisitorMut for Columns {
     type Break = ();

@@ -121,6 +121,10 @@ fn only_one_row_of_values_takes_rows_of_parameters() {
         ("INSERT INTO t VALUES ($1, upper($2), 3)", true),
         ("INSERT INTO t (a) VALUES (?);", true),
         ("INSERT INTO t VALUES ($1), ($2)", false),
+        (
+            "INSERT INTO t VALUES ($1, (SELECT a FROM u WHERE b = $2))",
+            false,
+        ),
         ("INSERT INTO t SELECT $1", false),
         ("INSERT INTO t VALUES ($1) LIMIT 1", false),
         ("DELETE FROM t WHERE id = $1", false),
