@@ -20,6 +20,7 @@ class JoustServer:
     key: str = field(default_factory=lambda: f"joust_{secrets.token_urlsafe(32)}")
     url: str = ""
     sql_port: int = field(default_factory=lambda: free_port())
+    arguments: list[str] = field(default_factory=list)
 
     def __enter__(self) -> "JoustServer":
         environment = {k: v for k, v in os.environ.items() if not k.startswith("JOUST_")}
@@ -30,6 +31,7 @@ class JoustServer:
                 "serve",
                 self.root,
                 *("--port", "0", "--sql-port", str(self.sql_port)),
+                *self.arguments,
             ],
             env={**environment, "JOUST_API_KEY": self.key},
             stdout=subprocess.PIPE,
