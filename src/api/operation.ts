@@ -63,6 +63,8 @@ export interface Call<Params, Payload> {
    * @throws code 15
    */
   authorize(operation: Operation, call: Call<unknown, unknown>): Promise<Services>;
+  /** For the audit log: the statement of the request reads a table. */
+  reads?(id: readonly string[]): void;
 }
 
 /** A source of the bytes of a long reply. */

@@ -239,6 +239,7 @@ export class FlightCall {
       header: (name) => this.#header(name),
       onAbort: (work) => this.#onAbort(work),
       authorize: (operation, call) => this.#authorizePart(operation, call),
+      reads: (id) => this.#record.reads(id),
     };
   }
 

@@ -8,6 +8,8 @@ import { AuditedParts } from "../telemetry/audit/audited-parts.js";
 import { type RequestSpan, tracing } from "../telemetry/tracing.js";
 import { httpStatus } from "./http-status.js";
 
+const executeSql = "ExecuteSql";
+
 /** What the audit log and the trace say about one call. */
 export class FlightRecord {
   /** The operation that the call has run; undefined if it ran none. */
@@ -52,6 +54,11 @@ export class FlightRecord {
     if (!this.audit) return;
     const audited = operation.audited?.(payload, services);
     this.#parts.add(operation.id, id, audited && { payload, audited });
+  }
+
+  /** The statement of the call reads a table. */
+  reads(id: readonly string[]): void {
+    if (this.audit) this.#parts.add(executeSql, id);
   }
 
   finish({ operation, status: code, ms, bytes }: FlightReport): void {

@@ -30,6 +30,10 @@ export class RequestCall implements Call<unknown, unknown> {
     return this.#request.headers.get(name);
   }
 
+  reads(id: readonly string[]): void {
+    this.#request.record?.reads(id);
+  }
+
   onAbort(work: () => void): void {
     if (this.#request.cancelled) work();
     else this.#request.onAbort(work);

@@ -162,6 +162,11 @@ export class RequestRecord {
     this.#parts.add(operation.id, id, audited && { payload, audited });
   }
 
+  /** The statement of the request reads a table. */
+  reads(id: readonly string[]): void {
+    if (this.audit && this.operation) this.#parts.add(this.operation.id, id);
+  }
+
   failed(error: JoustError): void {
     this.#error ??= error;
   }

@@ -250,6 +250,7 @@ it("the audit log has a line for each call", async () => {
   const common = { remote: "127.0.0.1", identity, operation: "ExecuteSql", query: "sql" };
   expect(await line("read-1")).toMatchObject({
     ...common,
+    parts: [{ operation: "ExecuteSql", object: "t" }],
     status: 200,
     reply_bytes: expect.any(Number),
   });

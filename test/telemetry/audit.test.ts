@@ -39,7 +39,7 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
   const start = (path: string, more: string[] = []) =>
     startServerForTest({ args: ["--http", http, "--audit-log", path, ...more] });
 
-  it("names what a SQL statement changes, and what its caller may not change", async () => {
+  it("names what a SQL statement reads and changes, and what its caller may not change", async () => {
     const path = newLog();
     const server = await start(path);
     const { client } = server;
@@ -51,8 +51,14 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
     expect((await reader.post("/v1/sql", { query: "DROP TABLE demo.t" })).status).toBe(403);
     const lines = await entriesOf(path, "ExecuteSql", 3);
     expect(lines.map(({ status, parts }) => [status, parts])).toEqual([
-      [200, [{ operation: "InsertIntoTable", object: "demo$t" }]],
-      [200, undefined],
+      [
+        200,
+        [
+          { operation: "InsertIntoTable", object: "demo$t" },
+          { operation: "ExecuteSql", object: "demo$t" },
+        ],
+      ],
+      [200, [{ operation: "ExecuteSql", object: "demo$t" }]],
       [403, [{ operation: "DropTable", object: "demo$t" }]],
     ]);
     await client.ok("/v1/sql", { query: "GRANT SELECT, DROP ON demo.t TO 'group:people'" });

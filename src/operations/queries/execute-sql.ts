@@ -83,6 +83,7 @@ export const executeSql = operation({
       respondAsync: prefersAsync(call.header("prefer")),
       onAbort: (work: () => void) => call.onAbort(work),
       authorize: call.authorize.bind(call),
+      reads: (id: readonly string[]) => call.reads?.(id),
     };
     const executed = await executeStatement(services, statement, (options) =>
       services.engine.sql(body, { ...options, format }),

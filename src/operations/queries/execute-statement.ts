@@ -108,4 +108,5 @@ const runOf = (statement: Statement): QueryRun => ({
   namespace: statement.namespace,
   timeout: timeoutOf(statement),
   onAbort: (work) => statement.onAbort(work),
+  reads: (id) => statement.reads?.(id),
 });

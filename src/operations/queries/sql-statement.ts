@@ -38,6 +38,8 @@ export interface QueryRun {
   readonly timeout?: { timeoutMs?: number };
   /** Runs `work` if the client disconnects. */
   onAbort(work: () => void): void;
+  /** A table that the statement reads, for the audit log. */
+  reads?(id: readonly string[]): void;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function runStatement(
 export async function runQuery<T>(
   services: ListingServices,
   tables: readonly SqlTable[],
-  { fresh, database = [], namespace = database, timeout, onAbort }: QueryRun,
+  { fresh, database = [], namespace = database, timeout, onAbort, reads }: QueryRun,
   start: (options: SqlOptions) => Promise<T>,
 ): Promise<T> {
   const { sources, listing, records } = await resolveTables(
@@ -75,6 +77,7 @@ export async function runQuery<T>(
     { database, namespace },
     fresh,
   );
+  for (const { id } of records) reads?.(id);
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, number, ...listing, ...timeout }, fresh);
   return withLiveTables(services, records, () => {

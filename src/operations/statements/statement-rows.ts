@@ -24,6 +24,8 @@ interface StatementRows extends NameScope {
   readonly changed: SqlTarget | undefined;
   readonly fresh: Freshness;
   onAbort(work: () => void): void;
+  /** A table that the statement reads, for the audit log. */
+  reads(id: readonly string[]): void;
 }
 
 /** The table that a statement changes, for the engine. @throws code 1 or 4 */
@@ -39,10 +41,11 @@ export const sqlTarget = (services: TableDependencies, id: readonly string[]): P
  */
 export async function withRows<T>(
   services: ListingServices,
-  { body, tables, changed, fresh, onAbort, ...scope }: StatementRows,
+  { body, tables, changed, fresh, onAbort, reads, ...scope }: StatementRows,
   write: (rows: ArrowBody) => Promise<T>,
 ): Promise<T> {
   const { sources, listing, records } = await resolveTables(services, tables, scope, fresh);
+  for (const { id } of records) reads(id);
   const number = nextQueryNumber();
   const options = mergeObjects({ sources, format: "stream" as const, number, ...listing }, fresh);
   return withLiveTables(services, records, async () => {

@@ -36,7 +36,7 @@ export interface StatementBody {
 export interface StatementCall
   extends Pick<
     Call<unknown, unknown>,
-    "requestId" | "database" | "context" | "fresh" | "onAbort" | "authorize"
+    "requestId" | "database" | "context" | "fresh" | "onAbort" | "authorize" | "reads"
   > {
   /** The namespace of names of one part: the database or below it. */
   readonly namespace: readonly string[];
@@ -130,6 +130,7 @@ export class StatementRun {
       database,
       namespace,
       onAbort,
+      reads: (id: readonly string[]) => this.call.reads?.(id),
     };
     return withRows(this.services, rows, (payload) =>
       handle(target, { call: { ...call, payload }, services }),
