@@ -102,6 +102,24 @@ describe("--catalog-key-file", () => {
     await again.stop();
   });
 
+  it("excludes --catalog-key, which the environment may have", async () => {
+    const dir = tempDir("catalog-key");
+    onTestFinished(() => removeDir(dir));
+    const file = join(dir, "key");
+    const key = newKey().toString("base64");
+    writeFileSync(file, key);
+    const env = { JOUST_CATALOG_KEY: key };
+    const args = ["serve", dir, "--port", "0", "--catalog-key-file", file];
+    const both = await runCli(args, { env });
+    expect([both.code, both.err]).toEqual([2, expect.stringContaining("are both given")]);
+    expect(both.err).not.toContain(key);
+    const root = join(dir, "root");
+    const server = await startServer({ root, env });
+    await server.stop();
+    const again = await startServer({ root, args: ["--catalog-key-file", file] });
+    await again.stop();
+  });
+
   it.each([
     ["", /is empty/],
     ["short\n", /32 random bytes in base64/],
