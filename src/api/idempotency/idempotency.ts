@@ -2,7 +2,7 @@
  * Idempotent requests: a request takes effect once, however often the client sends it.
  *
  * A row in the catalog stores what the request was and, once it is complete, the reply. The row is written before
- * the work starts. A row without a reply therefore means that the work may have been done; the table then reports
+ * the work can commit. A row without a reply therefore means that the work may have been done; the table then reports
  * whether it was (see `Table.forRequest`).
  */
 
