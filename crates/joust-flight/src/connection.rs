@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -16,12 +16,16 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// How long a client may take to send its first bytes.
 const FIRST_BYTES: Duration = Duration::from_secs(10);
+/// How long the end of a connection waits for the next bytes of its client.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// A socket. It has a place among the bounded number of connections, and its client must begin soon.
 pub struct Connection {
     stream: TcpStream,
     /// Until the first bytes.
     silence: Option<Pin<Box<Sleep>>>,
+    /// Since everything is sent.
+    linger: Option<Pin<Box<Sleep>>>,
     _place: Place,
 }
 
@@ -55,6 +59,7 @@ impl Connection {
         Self {
             stream,
             silence: Some(Box::pin(sleep(FIRST_BYTES))),
+            linger: None,
             _place: place,
         }
     }
@@ -91,8 +96,28 @@ impl AsyncWrite for Connection {
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
+    /// Waits until the client has closed its side. A socket that is closed with unread bytes is reset, and the client's
+    /// system then drops what the client has not read yet: the last rows, for example.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        if self.linger.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            self.linger = Some(Box::pin(sleep(LINGER)));
+        }
+        let mut ignored = [0; 4_096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut ignored);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    self.linger = Some(Box::pin(sleep(LINGER)));
+                }
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending => break,
+            }
+        }
+        match &mut self.linger {
+            Some(linger) => linger.as_mut().poll(context).map(Ok),
+            None => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_write_vectored(

@@ -32,8 +32,9 @@ const KEEPALIVE: Duration = Duration::from_secs(60);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(20);
 /// Interval of the checks for clients that have stopped reading.
 const TICK: Duration = Duration::from_secs(10);
-/// How long a stopping server waits for clients that have no call and do not close their connections.
-const LAST_CONNECTIONS: Duration = Duration::from_millis(500);
+/// How long a stopping server waits for clients that have no call and do not close their connections: longer than such a
+/// connection lingers.
+const LAST_CONNECTIONS: Duration = Duration::from_secs(3);
 
 /// A certificate chain and its private key, PEM.
 #[derive(Clone)]
