@@ -1,7 +1,7 @@
 //! The rows of parameters in a stream of a client.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow::array::{Array, RecordBatch};
@@ -20,15 +20,17 @@ use crate::status::{internal, invalid};
 const MOST_ROWS: usize = 100_000;
 /// Bytes of the rows of one stream.
 const MOST_BYTES: usize = 16 << 20;
+/// Bytes of the rows of all streams of a caller: one caller leaves room for others.
+const MOST_BYTES_OF_CALLER: usize = 32 << 20;
 /// Bytes of the rows of all streams.
 const MOST_BYTES_OF_ALL: usize = 128 << 20;
 
 /// A client may send nothing for this long.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The rows of all streams that the server holds, in bytes.
+/// The rows of all streams that the server holds, in bytes by caller.
 #[derive(Default)]
-pub struct Budget(Arc<AtomicUsize>);
+pub struct Budget(Arc<Mutex<HashMap<String, usize>>>);
 
 /// The rows of a stream, which has columns. There may be none.
 pub struct Rows {
@@ -49,32 +51,41 @@ pub fn one_row(rows: RecordBatch) -> Result<Option<RecordBatch>, Status> {
 
 /// A part of the budget.
 struct Held {
-    budget: Arc<AtomicUsize>,
+    budget: Arc<Mutex<HashMap<String, usize>>>,
+    caller: String,
     bytes: usize,
 }
 
 impl Held {
     fn add(&mut self, bytes: usize) -> Result<(), Status> {
-        self.bytes += bytes;
-        let of_all = self.budget.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if self.bytes > MOST_BYTES {
+        if self.bytes + bytes > MOST_BYTES {
             return Err(invalid(format!(
                 "the parameters have more than {} MiB; send fewer rows at once",
                 MOST_BYTES >> 20
             )));
         }
-        if of_all > MOST_BYTES_OF_ALL {
+        let mut held = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_all: usize = held.values().sum();
+        let of_caller = held.get(&self.caller).copied().unwrap_or_default();
+        if of_caller + bytes > MOST_BYTES_OF_CALLER || of_all + bytes > MOST_BYTES_OF_ALL {
             return Err(Status::resource_exhausted(
                 "the server holds too many rows of parameters; try again later",
             ));
         }
+        held.insert(self.caller.clone(), of_caller + bytes);
+        self.bytes += bytes;
         Ok(())
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.budget.fetch_sub(self.bytes, Ordering::Relaxed);
+        let mut held = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = held.get(&self.caller).copied().unwrap_or_default();
+        match left.saturating_sub(self.bytes) {
+            0 => held.remove(&self.caller),
+            left => held.insert(self.caller.clone(), left),
+        };
     }
 }
 
@@ -83,11 +94,13 @@ impl Budget {
     /// columns.
     pub async fn read(
         &self,
+        caller: &str,
         first: FlightData,
         rest: impl Stream<Item = Result<FlightData, Status>> + Send + Unpin + 'static,
     ) -> Result<Option<Rows>, Status> {
         let mut held = Held {
             budget: self.0.clone(),
+            caller: caller.to_string(),
             bytes: 0,
         };
         let has_schema = !first.data_header.is_empty();
@@ -146,5 +159,46 @@ fn of_client(error: FlightError) -> Status {
     match error {
         FlightError::Tonic(status) => *status,
         other => invalid(format!("the parameters cannot be decoded: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(budget: &Budget, caller: &str) -> Held {
+        Held {
+            budget: budget.0.clone(),
+            caller: caller.to_string(),
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_caller_leaves_room_for_others() {
+        let budget = Budget::default();
+        let mut streams = [held(&budget, "a"), held(&budget, "a"), held(&budget, "a")];
+        assert!(streams[0].add(MOST_BYTES).is_ok());
+        assert!(streams[1].add(MOST_BYTES).is_ok());
+        assert!(streams[2].add(1).is_err());
+        assert!(held(&budget, "b").add(1).is_ok());
+        drop(streams);
+        assert!(held(&budget, "a").add(1).is_ok());
+        assert!(budget.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_stream_and_all_streams_are_bounded() {
+        let budget = Budget::default();
+        assert!(held(&budget, "a").add(MOST_BYTES + 1).is_err());
+        let mut streams = Vec::new();
+        for number in 0..MOST_BYTES_OF_ALL / MOST_BYTES {
+            let mut stream = held(&budget, &format!("caller {number}"));
+            stream.add(MOST_BYTES).unwrap();
+            streams.push(stream);
+        }
+        assert!(held(&budget, "last").add(1).is_err());
+        streams.pop();
+        assert!(held(&budget, "last").add(1).is_ok());
     }
 }

@@ -109,7 +109,10 @@ impl Service {
             ));
         };
         check_transaction(query.transaction_id.as_ref())?;
-        let rows = self.parameters.read(first, messages).await?;
+        let rows = self
+            .parameters
+            .read(&call.context.caller, first, messages)
+            .await?;
         let statement = Statement {
             sql: query.query,
             parameters: rows.map(|rows| one_row(rows.batch)).transpose()?.flatten(),

@@ -48,7 +48,7 @@ impl Service {
                 let handle = query.prepared_statement_handle;
                 // Before the row is read: another caller's statement is no reason to read it.
                 self.prepared.get(caller, &handle)?;
-                if let Some(rows) = self.parameters.read(first, messages).await? {
+                if let Some(rows) = self.parameters.read(caller, first, messages).await? {
                     self.prepared.bind(caller, &handle, rows.batch)?;
                 }
                 let result = DoPutPreparedStatementResult {
@@ -65,7 +65,7 @@ impl Service {
                     ..call.context.clone()
                 };
                 let begun = self.streams.begin(caller, Some(handle));
-                let sent = self.parameters.read(first, messages).await?;
+                let sent = self.parameters.read(caller, first, messages).await?;
                 let bound = statement.parameters.take();
                 match sent.as_ref().map(|sent| &sent.batch).or(bound.as_ref()) {
                     Some(rows) => self.change_with(&begun, &context, statement, rows).await,
