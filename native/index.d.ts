@@ -98,8 +98,13 @@ export declare class FlightReply {
   describedAs(columns: Array<string>, parameters: number): void
   /** Takes the rows: the server sends them. `overdue`: the error if they take longer than the call's deadline. */
   rows(rows: SqlRows, overdue?: string | undefined | null): void
-  /** The rows of `ingest`, for one write. If the call ends early, the write fails and leaves nothing. */
-  upload(engine: Engine): Upload
+  /**
+   * The rows of `ingest`, for one write. If the call ends early, or if the rows have more bytes than `most`, the write
+   * fails and leaves nothing.
+   */
+  upload(engine: Engine, most?: number | undefined | null): Upload
+  /** The bytes of the rows of `ingest` so far. */
+  get uploadedBytes(): number
   /** A statement will change something, and its result will have these columns. Their values are ignored. */
   begins(columns: Array<SqlColumn>): void
   /** A statement without rows has run. `count`: changed rows, if known. */

@@ -213,13 +213,24 @@ export class FlightCall {
     reply: FlightReply,
   ): Promise<void> {
     const run = new StatementRun(services, statement, { body: statement.body, tables: [] });
-    const { headers } = await ingestRows(run, target, () => {
-      const upload = reply.upload(services.engine);
-      statement.onAbort(() => upload.abort());
-      return upload;
-    });
-    this.#record.transaction = headers["x-transaction-id"];
-    reply.changed();
+    const { maxUploadBytes } = services.config;
+    let limited: RequestAdmission | undefined;
+    try {
+      const { headers } = await ingestRows(run, target, (id) => {
+        const caller = this.#requireIdentity();
+        const namespace = id.slice(0, -1);
+        limited = this.dependencies.limiter?.part({ caller, namespace, work: [] });
+        limited?.checkUpload();
+        const most = maxUploadBytes > 0 ? maxUploadBytes : undefined;
+        const upload = reply.upload(services.engine, most);
+        statement.onAbort(() => upload.abort());
+        return upload;
+      });
+      this.#record.transaction = headers["x-transaction-id"];
+      reply.changed();
+    } finally {
+      limited?.chargeUpload(reply.uploadedBytes);
+    }
   }
 
   /** The call as the operation of a statement has it. */

@@ -29,11 +29,12 @@ export interface IngestTarget {
 export async function ingestRows(
   run: StatementRun,
   { table, schema, creates, existing }: IngestTarget,
-  rows: () => ArrowBody,
+  rows: (id: readonly string[]) => ArrowBody,
 ): Promise<JsonReply> {
   const id = await run.id(schema === undefined ? [table] : [schema, table]);
-  const create = (mode: string) => run.runWithBody(creating, { id, params: { mode } }, rows);
-  const append = () => run.runWithBody(inserting, { id }, rows);
+  const create = (mode: string) =>
+    run.runWithBody(creating, { id, params: { mode } }, () => rows(id));
+  const append = () => run.runWithBody(inserting, { id }, () => rows(id));
   if (existing === "fail") return create("create");
   if (existing === "append") {
     return creates && !(await exists(run, id)) ? create("create") : append();

@@ -11,7 +11,7 @@ import adbc_driver_manager
 import pyarrow as pa
 import pyarrow.flight
 import pytest
-from joust_server import REPOSITORY
+from joust_server import REPOSITORY, JoustServer, TemporaryRoot
 
 
 @pytest.fixture
@@ -207,3 +207,24 @@ def test_grants_decide(adbc, database, server, name, role):
             ingest(limited, f"{name}_other", rows(1), "create")
     assert count(adbc, name) == 5
     assert f"{name}_other" not in database.table_names()
+
+
+def test_uploads_have_the_limits_of_http(tmp_path):
+    limits = tmp_path / "limits.yaml"
+    limits.write_text(
+        "defaults: { caller: { upload_bytes_per_second: 1, upload_burst_bytes: 100KiB } }\n"
+    )
+    arguments = ["--max-upload-bytes", "500KiB", "--limits", str(limits)]
+    with TemporaryRoot() as root, JoustServer(root, arguments=arguments) as server:
+        options = {"username": "anyone", "password": server.key}
+        address = f"grpc://127.0.0.1:{server.sql_port}"
+        with adbc_driver_flightsql.dbapi.connect(
+            address, db_kwargs=options, autocommit=True
+        ) as adbc:
+            with pytest.raises(adbc_driver_manager.Error, match="--max-upload-bytes"):
+                ingest(adbc, "large", rows(100_000), "create")
+            # Its bytes count, too: the bucket is empty for a long time.
+            with pytest.raises(adbc_driver_manager.Error, match="upload_bytes_per_second|upload bytes"):
+                ingest(adbc, "later", rows(1), "create")
+            tables = select(adbc, "SELECT table_name FROM information_schema.tables")
+            assert tables["table_name"].to_pylist() == []

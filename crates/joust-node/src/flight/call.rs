@@ -10,7 +10,7 @@ use napi::bindgen_prelude::{Buffer, FnArgs, spawn};
 use napi_derive::napi;
 use tokio::sync::oneshot;
 
-use super::ingest::Incoming;
+use super::ingest::{Incoming, Progress};
 use crate::engine::Engine;
 use crate::sql::{SqlColumn, core_columns};
 use crate::sql_rows::{SqlDescription, SqlRows};
@@ -114,6 +114,7 @@ impl Sent {
         let reply = self.answer.map(|answer| FlightReply {
             answer: Some(answer),
             incoming: rows,
+            progress: None,
             columns: self.columns,
         });
         (event, reply).into()
@@ -124,6 +125,8 @@ impl Sent {
 #[napi]
 pub struct FlightReply {
     incoming: Option<Incoming>,
+    /// Of the rows that were taken from `incoming`.
+    progress: Option<Arc<Progress>>,
     answer: Option<oneshot::Sender<Result<Answer, Status>>>,
     columns: Option<oneshot::Sender<SchemaRef>>,
 }
@@ -162,15 +165,25 @@ impl FlightReply {
         });
     }
 
-    /// The rows of `ingest`, for one write. If the call ends early, the write fails and leaves nothing.
+    /// The rows of `ingest`, for one write. If the call ends early, or if the rows have more bytes than `most`, the write
+    /// fails and leaves nothing.
     #[napi]
-    pub fn upload(&mut self, engine: &Engine) -> napi::Result<Upload> {
+    pub fn upload(&mut self, engine: &Engine, most: Option<f64>) -> napi::Result<Upload> {
         let incoming = self.incoming.take();
         let incoming =
             incoming.ok_or_else(|| napi::Error::from_reason("the call has no rows to upload"))?;
         let upload = Upload::new(engine);
-        spawn(incoming.send(upload.sender()));
+        self.progress = Some(incoming.progress.clone());
+        let most = most.map(|most| most as u64);
+        spawn(incoming.send(upload.sender(), most));
         Ok(upload)
+    }
+
+    /// The bytes of the rows of `ingest` so far.
+    #[napi(getter)]
+    pub fn uploaded_bytes(&self) -> f64 {
+        let progress = self.progress.as_ref();
+        progress.map_or(0, |progress| progress.bytes()) as f64
     }
 
     /// A statement will change something, and its result will have these columns. Their values are ignored.

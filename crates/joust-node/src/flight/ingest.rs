@@ -1,6 +1,6 @@
 //! The rows of a client on their way into a write that JavaScript runs.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
@@ -15,12 +15,18 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub struct Progress {
     rows: AtomicI64,
+    /// As the write reads them.
+    bytes: AtomicU64,
     failure: Mutex<Option<Status>>,
 }
 
 impl Progress {
     pub fn rows(&self) -> i64 {
         self.rows.load(Ordering::SeqCst)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::SeqCst)
     }
 
     /// Why the stream ended early, if it did.
@@ -46,7 +52,9 @@ pub struct Incoming {
 
 impl Incoming {
     /// Sends the rows into an upload. If the call or the stream ends early, the write fails and leaves nothing.
-    pub async fn send(self, upload: Arc<Upload>) {
+    ///
+    /// `most`: bytes that the stream may have.
+    pub async fn send(self, upload: Arc<Upload>, most: Option<u64>) {
         let Self {
             schema,
             batches,
@@ -56,7 +64,7 @@ impl Incoming {
         let sent = tokio::select! {
             biased;
             _ = ended => Err(Status::cancelled("the call has ended")),
-            sent = encode(&schema, batches, &progress, &upload) => sent,
+            sent = encode(&schema, batches, &progress, &upload, most) => sent,
         };
         match sent {
             Ok(()) => upload.finish(),
@@ -73,6 +81,7 @@ async fn encode(
     mut batches: BatchStream,
     progress: &Progress,
     upload: &Upload,
+    most: Option<u64>,
 ) -> Result<(), Status> {
     let failed =
         |error: ArrowError| Status::invalid_argument(format!("the rows cannot be read: {error}"));
@@ -83,7 +92,15 @@ async fn encode(
         progress
             .rows
             .fetch_add(batch.num_rows() as i64, Ordering::SeqCst);
-        push(upload, writer.get_mut()).await;
+        let encoded = writer.get_mut();
+        let length = encoded.len() as u64;
+        let bytes = progress.bytes.fetch_add(length, Ordering::SeqCst) + length;
+        if let Some(most) = most.filter(|most| bytes > *most) {
+            return Err(Status::resource_exhausted(format!(
+                "the stream has more than {most} bytes (--max-upload-bytes): send the rows in several streams"
+            )));
+        }
+        push(upload, encoded).await;
     }
     writer.finish().map_err(failed)?;
     push(upload, writer.get_mut()).await;
