@@ -58,3 +58,16 @@ def server_database():
     """The SDK on a separate server without tables of other tests."""
     with TemporaryRoot() as root, JoustServer(root) as server:
         yield lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+
+
+@pytest.fixture
+def adbc(server):
+    """A connection of ADBC whose password is the key."""
+    # Not in the environments of older SDKs, which run other tests.
+    from adbc_driver_flightsql import dbapi
+
+    options = {"username": "anyone", "password": server.key}
+    with dbapi.connect(
+        f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
+    ) as connection:
+        yield connection

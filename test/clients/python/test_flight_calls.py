@@ -119,13 +119,9 @@ def test_compressed_parameters_are_refused(client, headers, rows):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_many_rows_may_have_bytes(server, database, name, count):
-    options = {"username": "anyone", "password": server.key}
-    address = f"grpc://127.0.0.1:{server.sql_port}"
+def test_many_rows_may_have_bytes(adbc, name, count):
     values = [(number, bytes([0, 255, number])) for number in range(count)]
-    with adbc_driver_flightsql.dbapi.connect(
-        address, db_kwargs=options, autocommit=True
-    ) as adbc, adbc.cursor() as cursor:
+    with adbc.cursor() as cursor:
         cursor.execute(f"CREATE TABLE {name} (id BIGINT, content BYTEA)")
         cursor.fetchall()
         cursor.executemany(f"INSERT INTO {name} VALUES (?, ?)", values)

@@ -19,16 +19,6 @@ def rows(database, name):
     return name
 
 
-@pytest.fixture
-def adbc(server):
-    """A connection whose password is the key."""
-    options = {"username": "anyone", "password": server.key}
-    with adbc_driver_flightsql.dbapi.connect(
-        f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
-    ) as connection:
-        yield connection
-
-
 def test_adbc_runs_a_query(adbc, rows):
     with adbc.cursor() as cursor:
         cursor.execute(f"SELECT id, name FROM {rows} WHERE id < 3 ORDER BY id")

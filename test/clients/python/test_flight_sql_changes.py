@@ -3,21 +3,9 @@
 import datetime
 import decimal
 
-import adbc_driver_flightsql.dbapi
 import adbc_driver_manager
 import pyarrow as pa
 import pytest
-
-
-@pytest.fixture
-def adbc(server):
-    """A connection whose password is the key."""
-    options = {"username": "anyone", "password": server.key}
-    with adbc_driver_flightsql.dbapi.connect(
-        f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
-    ) as connection:
-        yield connection
-
 
 COLUMNS = {
     "id": pa.int32(),

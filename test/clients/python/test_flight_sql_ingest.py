@@ -14,16 +14,6 @@ import pytest
 from joust_server import REPOSITORY, JoustServer, TemporaryRoot
 
 
-@pytest.fixture
-def adbc(server):
-    """A connection whose password is the key."""
-    options = {"username": "anyone", "password": server.key}
-    with adbc_driver_flightsql.dbapi.connect(
-        f"grpc://127.0.0.1:{server.sql_port}", db_kwargs=options, autocommit=True
-    ) as connection:
-        yield connection
-
-
 def rows(count, first=0):
     ids = range(first, first + count)
     columns = {
