@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { readKeyFile } from "./key-file.js";
 import { ConfigError } from "./option.js";
 
 /** The admin key of --api-key or --api-key-file; undefined without both. @throws ConfigError if both are set */
@@ -12,20 +11,11 @@ export function apiKeyOf(
   if (key !== undefined) {
     throw new ConfigError("--api-key and --api-key-file are both given: give only one of them");
   }
-  const content = read(resolve(cwd, file), file).replace(/\r?\n$/, "");
+  const content = readKeyFile("--api-key-file", file, cwd).replace(/\r?\n$/, "");
   if (!/^[!-~]+$/.test(content)) {
     throw new ConfigError(
       `the file ${file} of --api-key-file must contain a key on its only line: ASCII characters without spaces`,
     );
   }
   return content;
-}
-
-function read(path: string, name: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(`the file ${name} of --api-key-file cannot be read (${code})`);
-  }
 }

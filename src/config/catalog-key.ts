@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { readKeyFile } from "./key-file.js";
 import { ConfigError } from "./option.js";
 
 const BYTES = 32;
@@ -21,7 +20,7 @@ export function catalogKeysOf(
       "--catalog-key and --catalog-key-file are both given: give only one of them",
     );
   }
-  const lines = read(resolve(cwd, file), file).split(/\r?\n/).filter(Boolean);
+  const lines = readKeyFile("--catalog-key-file", file, cwd).split(/\r?\n/).filter(Boolean);
   if (lines.length === 0) throw new ConfigError(`the file ${file} of --catalog-key-file is empty`);
   return lines.map((line) => parse(line, `each line of the file ${file}`));
 }
@@ -35,13 +34,4 @@ function parse(text: string, what: string): Buffer {
     );
   }
   return key;
-}
-
-function read(path: string, name: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(`the file ${name} of --catalog-key-file cannot be read (${code})`);
-  }
 }
