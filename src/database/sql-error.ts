@@ -37,7 +37,7 @@ const UNAVAILABLE = [
 
 /** pg reports these without a code. */
 const CONNECTION_LOST =
-  /timeout exceeded when trying to connect|Connection terminated|Cannot use a pool/;
+  /timeout exceeded when trying to connect|Connection terminated|Cannot use a pool|connection error and is not queryable/;
 
 /** Throws code 17 when the database is busy or cannot be reached, else the error itself. */
 export function rethrow(error: unknown): never {

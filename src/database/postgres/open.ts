@@ -27,7 +27,11 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
         oid === INT8 && format !== "binary" ? Number : pg.types.getTypeParser(oid, format),
     },
   });
+  // pg reports a lost connection in two ways: the pool emits it for a connection that no statement
+  // uses, the client for one that a statement uses. Without a listener Node ends the process. The
+  // statement itself fails, so its caller reports the second.
   pool.on("error", (error) => log.warn({ err: error }, "an idle catalog connection was lost"));
+  pool.on("connect", (client) => client.on("error", () => {}));
   const read = new Kysely<CatalogSchema>({
     dialect: new PostgresDialect({ pool }),
     ...(tracing && { log: recordStatement(url) }),

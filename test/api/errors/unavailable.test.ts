@@ -1,9 +1,11 @@
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { contract } from "../../../src/operations/index.js";
 import { items } from "../../harness/arrow.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { type Postgres, postgresMissing, startPostgres } from "../../harness/postgres.js";
 import { type Server, startServer } from "../../harness/server.js";
+import { waitFor } from "../../harness/wait-for.js";
 import { minimalBodies, pathOf } from "./cases/all-operations.js";
 
 /** The catalog holds all names: without it every operation fails. */
@@ -41,5 +43,37 @@ describe.skipIf(postgresMissing)("while the catalog is unavailable", () => {
 
   it("the server keeps running", async () => {
     expect((await server.client.get("/healthz")).status).toBe(200);
+  });
+});
+
+describe.skipIf(postgresMissing)("when Postgres ends the connection of a statement", () => {
+  let postgres: Postgres;
+  let server: Server;
+  let administrator: pg.Client;
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    const catalog = postgres.createDatabase();
+    server = await startServer({ args: ["--catalog", catalog] });
+    administrator = new pg.Client(catalog);
+    await administrator.connect();
+  });
+  afterAll(async () => {
+    await administrator?.end();
+    await server?.stop();
+    await postgres?.stop();
+  });
+
+  it("the request gets 503 and the server keeps running", async () => {
+    await administrator.query("begin; lock table namespaces in exclusive mode");
+    const request = server.client.request("/v1/namespace/ns/create", { method: "POST", body: {} });
+    const waiting = "from pg_stat_activity where wait_event_type = 'Lock'";
+    await waitFor("the statement waits for the lock", async () => {
+      return (await administrator.query(`select pid ${waiting}`)).rowCount === 1;
+    });
+    await administrator.query(`select pg_terminate_backend(pid) ${waiting}`);
+    expectFailure(await request, 503, 17);
+    await administrator.query("rollback");
+    await server.client.createNamespace("ns");
   });
 });
