@@ -17,6 +17,7 @@ import { setupServer } from "../harness/setup-server.js";
 import { beginCreate } from "../harness/socket.js";
 import { removeDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 
 const joust = setupServer();
 const post = (path: string, body: object = {}) => joust.client.post(`/v1/table/${path}`, body);
@@ -106,9 +107,7 @@ describe("drop", () => {
     await client.ok("/v1/table/shared/drop");
     expect(readdirSync(location).sort()).toEqual(["nested.lance", "notes.txt"]);
     expect(existsSync(join(location, "nested.lance", "_versions"))).toBe(true);
-    expect(server.output()).toMatch(
-      /"notes\.txt".*still holds files that are not part of the table/,
-    );
+    await waitForOutput(server, /"notes\.txt".*still holds files that are not part of the table/);
 
     await sleep(SCAN_INTERVAL_MS);
     expect((await client.get("/v1/table")).json.tables).not.toContain("shared");
@@ -202,8 +201,8 @@ describe("a directory named like a table but without a table", () => {
     }
     expect(existsSync(inRoot("papers.lance/notes.txt"))).toBe(true);
     expect(existsSync(inRoot("plain.lance"))).toBe(true);
-    expect(joust.server.output()).toMatch(/papers\.lance.*no Lance table is there/);
-    expect(joust.server.output()).toMatch(/plain\.lance.*not a directory/);
+    await waitForOutput(joust.server, /papers\.lance.*no Lance table is there/);
+    await waitForOutput(joust.server, /plain\.lance.*not a directory/);
 
     const { location } = await client.createTable("hollow-source", items(6));
     rmSync(inRoot("hollow.lance"), { recursive: true });

@@ -7,6 +7,7 @@ import { Client } from "../harness/client.js";
 import type { Server } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 
 /** The path of the first admin key file in the server's output. */
 const keyFile = (server: Server) =>
@@ -41,7 +42,7 @@ describe("the first start on a root", () => {
       mkdirSync(join(root, ".joust", `admin-key${n > 1 ? `-${n}` : ""}`));
     const server = await startServerForTest({ root, key: null });
     expect(keyFile(server)).toBeUndefined();
-    expect(server.output()).toContain("joust key create --role admin");
+    await waitForOutput(server, "joust key create --role admin");
     expect(await status(server, "")).toBe(401);
   });
 
@@ -91,7 +92,7 @@ describe("--auth none", () => {
   it("accepts requests without a key and logs a warning", async () => {
     const server = await startServerForTest({ key: null, args: ["--auth", "none"] });
     expect(await status(server, "")).toBe(200);
-    expect(server.output()).toContain("--auth none");
+    await waitForOutput(server, "--auth none");
     expect(keyFile(server)).toBeUndefined();
   });
 });

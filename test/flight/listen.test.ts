@@ -8,7 +8,7 @@ import { FlightClient } from "../harness/flight-client.js";
 import { startServer } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
-import { waitFor } from "../harness/wait-for.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 import { sqlPort } from "./sql-port.js";
 
 /** A port that is in use until the test ends. */
@@ -82,7 +82,7 @@ describe("TLS", () => {
     expect(await query(former)).toBe(1);
     copyPair(newCertificate(dir, "other"), used);
     process.kill(server.pid, "SIGHUP");
-    await waitFor("the reload", () => server.output().includes("reloaded the certificate"));
+    await waitForOutput(server, "reloaded the certificate");
     await expect(query(former)).rejects.toThrow();
   });
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../harness/arrow.js";
 import { ARROW_STREAM, Client } from "../harness/client.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 import { type Container, startContainer, userOf } from "./container.js";
 import { buildImage, type Image } from "./image.js";
 
@@ -79,7 +80,7 @@ describe("the container image", () => {
 
   it("serves with uWebSockets.js as an unprivileged user on read-only files", async () => {
     expect(userOf(container.process.pid)).toEqual({ uid: USER, gid: USER });
-    expect(container.process.output()).toMatch(/uWebSockets\.js 20\.57/);
+    await waitForOutput(container.process, /uWebSockets\.js 20\.57/);
     const created = await client.request("/v1/table/names/create", { body: rows(["a", "b", "c"]) });
     expect(created.status).toBe(200);
     const response = await client.request("/v1/table/names/query", {

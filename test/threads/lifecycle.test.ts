@@ -11,7 +11,7 @@ import { newKey } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { head } from "../harness/socket.js";
 import { tempDir } from "../harness/temp.js";
-import { waitFor } from "../harness/wait-for.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 import { connections } from "./connections.js";
 
 const two = ["--http-threads", "2"];
@@ -76,7 +76,7 @@ describe.runIf(process.platform === "linux")("HTTP threads", () => {
     // Those that are asked later are answered later.
     await Promise.all(connections(server, 12).map((one) => one.post("/v1/namespace/$/list")));
     process.kill(server.pid, "SIGINT");
-    await waitFor("it drains", () => server.output().includes("stopping"));
+    await waitForOutput(server, "stopping");
     expect(await server.stop("SIGINT")).toBe(1);
     for (const socket of sockets) socket.destroy();
   });
@@ -110,8 +110,8 @@ describe.runIf(process.platform === "linux")("HTTP threads", () => {
     await Promise.all(each.map((one) => one.post("/v1/namespace/$/list")));
     writeFileSync(trigger, "");
     expect(await server.exited).toBe(1);
-    expect(server.output()).toContain("as the test wants it");
-    expect(server.output()).toContain("a thread that serves requests has exited; the server stops");
+    await waitForOutput(server, "as the test wants it");
+    await waitForOutput(server, "a thread that serves requests has exited; the server stops");
     await expect(server.client.get("/healthz")).rejects.toThrow();
   });
 });

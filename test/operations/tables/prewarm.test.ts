@@ -7,6 +7,7 @@ import { buildEachKind } from "../../harness/indexes.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
 import { waitFor } from "../../harness/wait-for.js";
+import { waitForOutput } from "../../harness/wait-for-output.js";
 
 const indexes = ["category_idx", "id_idx", "name_idx", "vector_idx"];
 const columns = ["id", "name", "category", "price", "vector"];
@@ -110,8 +111,8 @@ describe.runIf(process.platform === "linux")("a table named by --prewarm", () =>
   it("may be missing without stopping the start", async () => {
     await withServer(["--prewarm", "none", "--prewarm", "t"], async (server) => {
       await ready(server);
-      expect(server.output()).toMatch(/"table":"none","msg":"a table could not be prewarmed"/);
-      expect(server.output()).toMatch(/"table":"t",.*"msg":"prewarmed a table"/);
+      await waitForOutput(server, /"table":"none","msg":"a table could not be prewarmed"/);
+      await waitForOutput(server, /"table":"t",.*"msg":"prewarmed a table"/);
     });
   });
 });
