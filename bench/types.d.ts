@@ -200,8 +200,8 @@ export interface Contender {
   title: string;
   /** `--quick` includes it by default. */
   quick?: boolean;
-  /** The scenarios that it runs: those without SQL by default. */
-  scenarios?: "search" | "sql" | "all";
+  /** The scenarios that it runs, or their groups: those without SQL by default. */
+  scenarios?: "search" | "sql" | "all" | readonly Scenario["group"][];
   /** It can load tables before the first request. */
   prewarms?: boolean;
   /** The key of the contender whose tables it copies. */

@@ -3,6 +3,7 @@ import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
 import { joust, joustNode, joustThreads } from "./joust.mjs";
 import { joustFlight } from "./joust-flight.mjs";
+import { joustGranted } from "./joust-granted.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
 import { restAdapterDefault, restAdapterSession } from "./rest-adapter.mjs";
@@ -13,6 +14,7 @@ export const contenders = [
   joust,
   joustThreads,
   joustNode,
+  joustGranted,
   joustFlight,
   lance,
   restAdapterDefault,

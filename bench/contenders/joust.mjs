@@ -11,8 +11,9 @@ import { httpContender, send } from "./http-contender.mjs";
 import { namespaceDialect } from "./namespace-dialect.mjs";
 import { listening, startProgram } from "./program.mjs";
 
-const MAIN = join(checkout, "dist", "cli", "main.js");
-const KEY = `joust_${randomBytes(32).toString("base64url")}`;
+export const MAIN = join(checkout, "dist", "cli", "main.js");
+/** The admin key of each server. */
+export const KEY = `joust_${randomBytes(32).toString("base64url")}`;
 
 /** The square root of the rows as the number of partitions: a search probes a few of many small ones. */
 const partitions = (rows) => Math.max(1, Math.round(Math.sqrt(rows)));
@@ -30,13 +31,17 @@ const VECTOR_INDEXES = {
   bench_ivf: (rows) => ({ index_type: "IVF_FLAT", num_partitions: partitions(rows) }),
 };
 
-/** @param {Workspace} workspace @param {readonly string[]} [more] options of the server */
-export async function serve({ folder, cores, dataset: { distance } }, more = []) {
+/**
+ * @param {Workspace} workspace
+ * @param {readonly string[]} [more] options of the server
+ * @param {string} [key] of the requests
+ */
+export async function serve({ folder, cores, dataset: { distance } }, more = [], key = KEY) {
   const args = [MAIN, "serve", folder, "--port", "0", "--log-level", "warn", "--api-key", KEY];
   const program = startProgram(process.execPath, [...args, ...more], { cores });
-  const headers = { authorization: `Bearer ${KEY}` };
+  const headers = { authorization: `Bearer ${key}` };
   const url = await listening(program);
-  return { program, key: KEY, dialect: namespaceDialect({ url, headers, distance }) };
+  return { program, key, dialect: namespaceDialect({ url, headers, distance }) };
 }
 
 /** @param {Workspace} workspace @param {StartOptions} options @param {readonly string[]} [more] */

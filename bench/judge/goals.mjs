@@ -22,6 +22,8 @@ const GOALS = [
   { scenario: "count", contender: "rest-adapter-session", least: 2 },
   { scenario: "describe", contender: "rest-adapter-session", least: 2 },
 ];
+/** The least speed of a contender as a multiple of joust: what a part of joust may cost. */
+const COSTS = [{ scenario: "points", contender: "joust-granted", least: 0.97 }];
 /** The same for searches with a good recall: the fastest one of each contender counts. */
 const GOOD_RECALL = 0.95;
 const GOALS_AT_GOOD_RECALL = [
@@ -62,6 +64,7 @@ export function judgeGoals(report) {
   const results = report.results.filter((result) => result.clients === clients);
   return [
     ...comparisons(GOALS, results, titleOf),
+    ...costs(COSTS, results, titleOf),
     ...comparisons(WRITE_GOALS, report.results, titleOf),
     ...rates(WRITE_RATES, report.results, titleOf),
     ...atGoodRecall(results, titleOf),
@@ -76,6 +79,16 @@ function comparisons(goals, results, titleOf) {
       findResult(results, scenario, titleOf(key)),
     );
     return compare(scenario, ours, theirs, least);
+  });
+}
+
+/** @param {readonly Goal[]} goals @param {readonly Result[]} results @param {TitleOf} titleOf */
+function costs(goals, results, titleOf) {
+  return goals.flatMap(({ scenario, contender, least }) => {
+    const [theirs, ours] = [contender, "joust"].map((key) =>
+      findResult(results, scenario, titleOf(key)),
+    );
+    return compare(scenario, theirs, ours, least);
   });
 }
 

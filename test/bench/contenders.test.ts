@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { contenders } from "../../bench/contenders/all.mjs";
 import { python } from "../../bench/contenders/python.mjs";
 import { sql } from "../../bench/contenders/sql.mjs";
+import { runs } from "../../bench/data/tables.mjs";
+import { scenarios } from "../../bench/scenarios.mjs";
 
 test("a missing Python package makes a contender absent with a reason instead of an error", async () => {
   const wanted = { name: "nothing", packages: ["nothing==0"], module: "no_such_module" };
@@ -22,4 +24,16 @@ test("filters become SQL with escaped labels", () => {
     "label = 'it''s' AND number >= 1 AND number < 2",
   );
   expect(sql({ number: [1, 2] })).toBe("number >= 1 AND number < 2");
+});
+
+test("a contender may run some groups of scenarios", () => {
+  const granted = contenders.find(({ key }) => key === "joust-granted");
+  const run = scenarios.filter((scenario) => granted && runs(granted, scenario));
+  expect(run.map(({ key }) => key)).toEqual([
+    "filter",
+    "points",
+    "count",
+    "count-filter",
+    "describe",
+  ]);
 });
