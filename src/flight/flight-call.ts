@@ -1,5 +1,5 @@
 import { databaseServices } from "../api/database.js";
-import type { Call, Operation } from "../api/operation.js";
+import type { AuthorizedPart, Call, Operation } from "../api/operation.js";
 import { prefersAsync } from "../api/prefer-header.js";
 import type { Services } from "../api/services.js";
 import { type Identity, unauthenticated } from "../auth/authenticator.js";
@@ -21,6 +21,7 @@ import {
 } from "../foundation/errors.js";
 import { authorizePart } from "../http/authorize-part.js";
 import { checkLasts, RequestDeadline } from "../http/request-deadline.js";
+import { LimitExceeded } from "../limits/limit-exceeded.js";
 import type { RequestAdmission } from "../limits/request-admission.js";
 import { executeSql } from "../operations/queries/execute-sql.js";
 import {
@@ -35,6 +36,7 @@ import { readFreshness } from "../tables/freshness.js";
 import { keyOf } from "./credentials.js";
 import type { FlightDependencies } from "./flight-calls.js";
 import { FlightRecord } from "./flight-record.js";
+import { MeteredUpload } from "./metered-upload.js";
 import { namespacePath } from "./namespace-path.js";
 
 /** A statement that waits for its answer. */
@@ -64,16 +66,18 @@ export class FlightCall {
   #identity: Identity | undefined;
   #deadline: RequestDeadline | undefined;
   #query: RequestAdmission | undefined;
-  #pending: Pending | undefined;
+  /** A client that lists tables with their columns has several. */
+  readonly #pending = new Set<Pending>();
   /** The deadline ended the call before its statement began. */
   #overdue: JoustError | undefined;
+  /** Statements that the call has run: one for each row of parameters. */
+  #executed = 0;
   /** A statement of the call changes something. A call may run several. */
   #hasChanges = false;
   /** The client does not wait for the statement any more. */
   #cancelled = false;
   /** Work to run if the client disconnects. */
   #abortWorks: (() => void)[] = [];
-  readonly #releases: (() => void)[] = [];
 
   constructor(
     private readonly dependencies: FlightDependencies,
@@ -99,14 +103,17 @@ export class FlightCall {
       ingest: event.ingest,
       hasChanges: false,
     };
-    this.#pending = pending;
+    this.#pending.add(pending);
     this.#record
       .run(() => this.#answer(pending, event))
-      .catch((error) => this.#fail(reply, this.#endedBy(error) ?? error))
+      .then(() => pending.hasChanges && this.#record.changed())
+      .catch((error) => {
+        this.#fail(reply, this.#endedBy(error) ?? error);
+        if (pending.hasChanges) this.#record.changed(asJoustError(error));
+      })
       .finally(() => {
-        if (this.#pending !== pending) return;
-        this.#pending = undefined;
-        this.#abortWorks = [];
+        this.#pending.delete(pending);
+        if (this.#pending.size === 0) this.#abortWorks = [];
       });
   }
 
@@ -120,13 +127,12 @@ export class FlightCall {
   end(report: FlightReport): void {
     this.#deadline?.clear();
     this.#query?.end();
-    for (const release of this.#releases.splice(0)) release();
     this.#record.finish(report);
   }
 
   async #identify(reply: FlightReply): Promise<void> {
     const { authenticator, limiter, services } = this.dependencies;
-    const key = keyOf((name) => this.#headers[name]);
+    const key = this.#key;
     let identity: Identity | undefined;
     try {
       identity = await authenticator.identify(key);
@@ -138,7 +144,10 @@ export class FlightCall {
       throw error;
     }
     this.#identity = this.#record.identity = identity;
-    limiter?.admit({ caller: identity, namespace: undefined, work: [] });
+    if (limiter) {
+      const namespace = await this.#limitedNamespace(identity);
+      limiter.admit({ caller: identity, namespace, work: [] });
+    }
     const headers = {
       has: (name: string) => this.#headers[name] !== undefined,
       get: (name: string) => this.#header(name),
@@ -150,7 +159,18 @@ export class FlightCall {
       performance.now(),
       this.#expire,
     );
-    reply.identified(identity.id, key);
+    reply.identified(identity.id, key, this.#deadline?.leftMs);
+  }
+
+  /** The database of the connection: every call in it counts for it. A missing one fails later. */
+  async #limitedNamespace(identity: Identity): Promise<readonly string[] | undefined> {
+    const name = this.#header("database") || this.#header("x-lancedb-database");
+    if (name === "") return undefined;
+    try {
+      return await databaseScope(this.dependencies.services, identity, name);
+    } catch {
+      return undefined;
+    }
   }
 
   async #answer({ reply, executes, ingest }: Pending, event: FlightEvent): Promise<void> {
@@ -159,10 +179,12 @@ export class FlightCall {
     if (this.#overdue) throw this.#overdue;
     if (executes) this.#record.operation = executeSql.id;
     checkPermission(executeSql, identity, services.grants);
-    this.#query ??= limiter?.query(identity);
     const body = event.body ?? new Uint8Array();
     const name = event.database ?? this.#header("x-lancedb-database");
     const database = name === "" ? [] : await databaseScope(services, identity, name);
+    const limited = database.length > 0 ? database : undefined;
+    if (executes && this.#executed++ > 0) limiter?.chargeRequest(identity);
+    this.#query ??= limiter?.query(identity, limited);
     const call = this.#call(body, database);
     const existing = databaseServices(services, database);
     const visible = await authorize(executeSql, identity, call, existing);
@@ -175,9 +197,12 @@ export class FlightCall {
       respondAsync: prefersAsync(this.#header("prefer")),
       onChange: (columns: SqlColumn[]) => reply.begins(columns),
     };
-    if (ingest) await this.#ingest(visible, statement, ingest, reply);
-    else if (executes) await this.#execute(visible, statement, reply);
-    else await this.#describe(visible, statement, reply);
+    const work = ingest
+      ? this.#ingest(visible, statement, ingest, reply)
+      : executes
+        ? this.#execute(visible, statement, reply)
+        : this.#describe(visible, statement, reply);
+    await (this.#query?.during(work) ?? work);
   }
 
   async #describe(services: Services, statement: Statement, reply: FlightReply): Promise<void> {
@@ -214,22 +239,28 @@ export class FlightCall {
   ): Promise<void> {
     const run = new StatementRun(services, statement, { body: statement.body, tables: [] });
     const { maxUploadBytes } = services.config;
-    let limited: RequestAdmission | undefined;
+    let metered: MeteredUpload | undefined;
     try {
       const { headers } = await ingestRows(run, target, (id) => {
         const caller = this.#requireIdentity();
         const namespace = id.slice(0, -1);
-        limited = this.dependencies.limiter?.part({ caller, namespace, work: [] });
+        const limited = this.dependencies.limiter?.part({ caller, namespace, work: ["storage"] });
         limited?.checkUpload();
         const most = maxUploadBytes > 0 ? maxUploadBytes : undefined;
         const upload = reply.upload(services.engine, most);
-        statement.onAbort(() => upload.abort());
+        const abort = () => upload.abort();
+        statement.onAbort(abort);
+        if (limited) {
+          metered = new MeteredUpload(limited, { bytes: () => reply.uploadedBytes, abort });
+        }
         return upload;
       });
       this.#record.transaction = headers["x-transaction-id"];
       reply.changed();
+    } catch (error) {
+      throw metered?.end() ?? error;
     } finally {
-      limited?.chargeUpload(reply.uploadedBytes);
+      metered?.end();
     }
   }
 
@@ -254,17 +285,20 @@ export class FlightCall {
     };
   }
 
-  async #authorizePart(operation: Operation, call: Call<unknown, unknown>): Promise<Services> {
-    const release = { onRelease: (work: () => void) => void this.#releases.push(work) };
-    const identity = this.#requireIdentity();
+  async #authorizePart(
+    operation: Operation,
+    call: Call<unknown, unknown>,
+  ): Promise<AuthorizedPart> {
+    const identity = await this.#identifyAgain();
     this.#record.part(operation, call, this.dependencies.services);
-    const services = await authorizePart(this.dependencies, release, identity, operation, call);
-    if (operation.permission === "read") return services;
-    const pending = this.#pending;
+    const authorized = await authorizePart(this.dependencies, identity, operation, call);
+    if (operation.permission === "read") return authorized;
+    // A statement that changes something is the only one of its call that runs.
+    const [pending] = this.#pending;
     if (!pending?.hasChanges) checkLasts({ cancelled: this.#cancelled });
     if (pending) pending.hasChanges = true;
     this.#hasChanges = true;
-    return services;
+    return authorized;
   }
 
   #onAbort(work: () => void): void {
@@ -275,22 +309,18 @@ export class FlightCall {
   /** Ends the statement that waits at the deadline of the call. */
   readonly #expire = (): void => {
     const deadline = this.#deadline as RequestDeadline;
-    const pending = this.#pending;
-    if (!pending) {
+    if (this.#pending.size === 0) {
       this.#overdue = deadline.exceeded("nothing");
       return;
     }
-    if (this.#hasChanges) {
-      this.#fail(pending.reply, deadline.exceeded("unknown"));
-      return;
-    }
-    this.abort();
-    this.#fail(pending.reply, deadline.exceeded("read"));
+    if (!this.#hasChanges) this.abort();
+    const outcome = this.#hasChanges ? "unknown" : "read";
+    for (const { reply } of this.#pending) this.#fail(reply, deadline.exceeded(outcome));
   };
 
   /** The error of work that ended at the deadline. */
   #endedBy(error: unknown): unknown {
-    return this.#hasChanges ? undefined : this.#deadline?.endedBy(error);
+    return this.#deadline?.endedBy(error, this.#hasChanges ? "unknown" : "read");
   }
 
   /** Only the first answer of a reply has an effect. */
@@ -298,7 +328,23 @@ export class FlightCall {
     const failure = asJoustError(error);
     const { code, message, status, cause } = failure;
     this.#record.error ??= failure;
-    reply.fail(code, status ?? errorReply(code).status, message, causeText(cause));
+    const http = status ?? errorReply(code).status;
+    const wait = failure instanceof LimitExceeded ? failure.retryAfterSeconds : undefined;
+    reply.fail(code, http, message, causeText(cause), wait);
+  }
+
+  /** The key may have been revoked since the call began. A statement that has changed something must not stop half-way. */
+  async #identifyAgain(): Promise<Identity> {
+    const [pending] = this.#pending;
+    if (pending?.hasChanges) return this.#requireIdentity();
+    const identity = await this.dependencies.authenticator.identify(this.#key);
+    if (!identity) throw unauthenticated();
+    this.#identity = identity;
+    return identity;
+  }
+
+  get #key(): string {
+    return keyOf((name) => this.#headers[name]);
   }
 
   #requireIdentity(): Identity {

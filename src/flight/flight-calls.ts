@@ -8,7 +8,6 @@ import { logCall } from "./log-call.js";
 export interface FlightDependencies {
   readonly services: Services;
   readonly authenticator: Authenticator;
-  /** Absent without a limits file. */
   readonly limiter?: Limiter | undefined;
 }
 

@@ -2,7 +2,7 @@ import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import type { Identity } from "../auth/authenticator.js";
 import type { FlightReport } from "../engine/index.js";
-import type { JoustError } from "../foundation/errors.js";
+import { errorReply, type JoustError } from "../foundation/errors.js";
 import type { AuditEntry, AuditLog } from "../telemetry/audit/audit-log.js";
 import { AuditedParts } from "../telemetry/audit/audited-parts.js";
 import { type RequestSpan, tracing } from "../telemetry/tracing.js";
@@ -19,6 +19,8 @@ export class FlightRecord {
   error: JoustError | undefined;
   readonly #parts = new AuditedParts();
   readonly #span: RequestSpan | undefined;
+  /** The line of the call that has ended. */
+  #entry: AuditEntry | undefined;
 
   constructor(
     private readonly audit: AuditLog | undefined,
@@ -61,6 +63,19 @@ export class FlightRecord {
     if (this.audit) this.#parts.add(executeSql, id);
   }
 
+  /** The work of a statement that may change something ends. After the end of the call it gets a line of its own. */
+  changed(error?: JoustError): void {
+    if (!this.#entry) return;
+    this.#write({
+      ...this.#entry,
+      time: new Date().toISOString(),
+      transaction: this.transaction,
+      status: error ? (error.status ?? errorReply(error.code).status) : 200,
+      error: error?.code,
+      after_end: true,
+    });
+  }
+
   finish({ operation, status: code, ms, bytes }: FlightReport): void {
     const status = httpStatus(code);
     const { identity, transaction, error } = this;
@@ -86,6 +101,11 @@ export class FlightRecord {
       ms: Math.round(ms * 100) / 100,
       reply_bytes: bytes > 0 ? bytes : undefined,
     };
+    this.#entry = entry;
+    this.#write(entry);
+  }
+
+  #write(entry: AuditEntry): void {
     const parts = this.#parts.all;
     if (!parts) this.audit?.write(entry);
     else void parts.then((parts) => this.audit?.write({ ...entry, parts }));

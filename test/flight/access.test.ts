@@ -8,6 +8,7 @@ import { items } from "../harness/arrow.js";
 import { createKey } from "../harness/cli.js";
 import type { Json } from "../harness/client.js";
 import { FlightClient, type FlightError } from "../harness/flight-client.js";
+import { slowText } from "../harness/jobs.js";
 import { setupServer, startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
@@ -159,6 +160,7 @@ describe("limits", () => {
       EXHAUSTED,
       expect.stringContaining("(limit `requests_per_second`)"),
     ]);
+    expect(refused.message).toContain(`after ${refused.retryAfter} s`);
 
     const writer = await connect("write");
     let second: Promise<FlightError> | undefined;
@@ -186,6 +188,27 @@ describe("limits", () => {
     for (let n = 0; n < 4; n++) codes.push((await failure(nobody.sql("SELECT 1"))).code);
     expect(codes).toEqual([UNAUTHENTICATED, UNAUTHENTICATED, EXHAUSTED, EXHAUSTED]);
     for (const client of [reader, writer, nobody]) client.close();
+  });
+
+  it("of a namespace count the calls of the connections to its database", async () => {
+    const dir = tempDir("flight-database-limits");
+    const file = join(dir, "limits.yaml");
+    // The creation of the namespace counts too.
+    const limit = { requests_per_second: 0.01, burst: 3 };
+    writeFileSync(file, JSON.stringify({ namespaces: { a: limit } }));
+    const server = await startServerForTest({ args: ["--limits", file] });
+    await server.client.createNamespace("a");
+    const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+    for (const header of ["database", "x-lancedb-database"]) {
+      await flight.sql("SELECT 1", { headers: { [header]: "a" } });
+    }
+    const refused = await failure(flight.sql("SELECT 1", { headers: { database: "a" } }));
+    expect([refused.code, refused.message]).toEqual([
+      EXHAUSTED,
+      expect.stringContaining("(limit `requests_per_second`)"),
+    ]);
+    await flight.sql("SELECT 1");
+    flight.close();
   });
 });
 
@@ -229,6 +252,29 @@ describe("a deadline", () => {
     }
     expect(outcomes.size).toBeGreaterThan(0);
   });
+});
+
+it("the audit log has a second line for a change that ends after its call", async () => {
+  const path = join(tempDir("flight-late"), "audit.log");
+  const server = await startServerForTest({ args: ["--audit-log", path] });
+  const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+  await server.client.createTable("t", items(20_000, { dimension: 2 }));
+  const headers = { "x-request-id": "late-1", "x-request-timeout-ms": "300" };
+  const update = `UPDATE t SET name = ${slowText("name")}`;
+  const error = await failure(flight.sql(update, { headers }));
+  expect(error.message).toContain("its outcome is unknown");
+  const lines = await waitFor("two lines", () => {
+    const all = readFileSync(path, "utf8").split("\n").filter(Boolean);
+    const ofCall = all.map((text) => JSON.parse(text)).filter((one) => one.request_id === "late-1");
+    return ofCall.length === 2 && ofCall;
+  });
+  const parts = [{ operation: "UpdateTable", object: "t" }];
+  expect(lines).toEqual([
+    expect.objectContaining({ status: 504, error: 17, parts }),
+    expect.objectContaining({ status: 200, after_end: true, parts }),
+  ]);
+  expect(lines[0]).not.toHaveProperty("after_end");
+  flight.close();
 });
 
 it("the audit log has a line for each call", async () => {

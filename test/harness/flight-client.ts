@@ -16,6 +16,7 @@ export class FlightError extends Error {
   constructor(
     readonly code: number,
     message: string,
+    readonly retryAfter?: string,
   ) {
     super(message);
   }
@@ -149,8 +150,11 @@ export class FlightClient {
       stream.on("close", () => {
         const code = Number(status["grpc-status"] ?? -1);
         if (code === 0) resolve(messages);
-        else
-          reject(new FlightError(code, decodeURIComponent(String(status["grpc-message"] ?? ""))));
+        else {
+          const message = decodeURIComponent(String(status["grpc-message"] ?? ""));
+          const wait = status["retry-after"];
+          reject(new FlightError(code, message, wait === undefined ? wait : String(wait)));
+        }
       });
     });
   }

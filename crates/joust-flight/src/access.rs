@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::task;
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service, http};
 use tonic::metadata::MetadataMap;
 use tonic::server::NamedService;
-use tonic::transport::server::TcpConnectInfo;
 use tonic::{Request, Status};
 
 use crate::backend::{Backend, Context, Identified, Incoming, Scope};
 use crate::calls::{Calls, Running};
+use crate::client::{Client, Patience};
+use crate::patient::Patient;
 use crate::{ids, session};
 
 /// Callers that are identified concurrently. Others wait; their messages stay in their sockets.
@@ -23,7 +25,8 @@ const MOST_CALLS: usize = 1_024;
 /// Bytes of a header that the service reads.
 const MOST_HEADER: usize = 8_192;
 /// The headers that the backend gets.
-const PASSED: [&str; 12] = [
+const PASSED: [&str; 13] = [
+    "database",
     "authorization",
     "x-api-key",
     "x-forwarded-for",
@@ -74,7 +77,8 @@ impl Gate {
         headers: &MetadataMap,
         remote: String,
         running: Arc<Running>,
-    ) -> Result<Call, Status> {
+    ) -> Result<(Call, Option<Instant>), Status> {
+        check_client(headers)?;
         if self.calls.active() > MOST_CALLS {
             return Err(Status::resource_exhausted(format!(
                 "the server has {MOST_CALLS} calls in flight; try again later"
@@ -94,19 +98,26 @@ impl Gate {
             headers: passed,
         };
         let place = self.places.acquire().await;
-        let Identified { caller, token } = self.backend.identify(incoming).await?;
+        let identified = self.backend.identify(incoming).await?;
         drop(place);
-        running.identified(&caller);
+        let Identified {
+            caller,
+            token,
+            timeout,
+        } = identified;
+        running.identified(&caller)?;
         let context = Context {
             call,
             caller,
             scope: scope(headers)?,
         };
-        Ok(Call {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let call = Call {
             context,
             token,
             running,
-        })
+        };
+        Ok((call, deadline))
     }
 }
 
@@ -143,11 +154,20 @@ where
         Box::pin(async move {
             let headers = MetadataMap::from_headers(request.headers().clone());
             let operation = request.uri().path().rsplit('/').next().unwrap_or_default();
-            let running = gate.calls.start(operation, request_id(&headers));
-            let remote = remote_address(&request);
+            let client = request.extensions().get::<Client>().cloned();
+            let open = client.as_ref().map(Client::begin_call);
+            let running = gate.calls.start(operation, request_id(&headers), open);
+            let remote = client.as_ref().map(remote_address).unwrap_or_default();
             match gate.admit(&headers, remote, running.clone()).await {
-                Ok(call) => {
+                Ok((call, deadline)) => {
                     request.extensions_mut().insert(call);
+                    let mut patience = Patience::default();
+                    if let Some(client) = client {
+                        client.identified();
+                        patience = client.patience();
+                    }
+                    let request =
+                        request.map(|body| Body::new(Patient::new(body, patience, deadline)));
                     let response = inner.call(request).await?;
                     match Status::from_header_map(response.headers()) {
                         Some(status) => running.refused(status),
@@ -171,10 +191,26 @@ pub fn call_of<T>(request: &Request<T>) -> Result<Call, Status> {
         .ok_or_else(|| Status::internal("the call has no caller"))
 }
 
-fn remote_address(request: &http::Request<Body>) -> String {
-    let connection = request.extensions().get::<TcpConnectInfo>();
-    let address = connection.and_then(TcpConnectInfo::remote_addr);
-    address.map_or_else(String::new, |address| {
+/// Refuses browsers, which send `origin`: a page must not use the address of its reader.
+fn check_client(headers: &MetadataMap) -> Result<(), Status> {
+    if headers.contains_key("origin") {
+        return Err(Status::permission_denied(
+            "web pages cannot use Flight SQL: send statements to POST /v1/sql",
+        ));
+    }
+    let kind = headers
+        .get("content-type")
+        .and_then(|kind| kind.to_str().ok());
+    match kind {
+        Some(kind) if kind.starts_with("application/grpc") => Ok(()),
+        _ => Err(Status::invalid_argument(
+            "the content-type of a call must be application/grpc",
+        )),
+    }
+}
+
+fn remote_address(client: &Client) -> String {
+    client.address().map_or_else(String::new, |address| {
         address.ip().to_canonical().to_string()
     })
 }

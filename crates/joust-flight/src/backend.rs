@@ -95,6 +95,8 @@ pub struct Identified {
     pub caller: String,
     /// With this token later calls identify the caller.
     pub token: String,
+    /// The time that the call has left; no limit when absent.
+    pub timeout: Option<Duration>,
 }
 
 /// Where unqualified names of a statement are looked up.

@@ -1,5 +1,6 @@
 //! The calls in flight: when the last part of a call is dropped, its report is complete.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -7,11 +8,18 @@ use std::time::Instant;
 use tonic::{Code, Status};
 
 use crate::backend::{Backend, Report};
+use crate::client::OpenCall;
+use crate::lock::lock;
+
+/// Calls of one caller in flight: the others of the server stay for other callers.
+const MOST_OF_CALLER: usize = 256;
 
 /// Counts calls, and reports each to the backend.
 pub struct Calls {
     backend: Arc<dyn Backend>,
     active: AtomicUsize,
+    /// Of each identified caller with a call in flight.
+    of_callers: Mutex<HashMap<String, usize>>,
     started: AtomicU64,
     failed: AtomicU64,
     sent: AtomicU64,
@@ -22,13 +30,20 @@ impl Calls {
         Arc::new(Self {
             backend,
             active: AtomicUsize::new(0),
+            of_callers: Mutex::default(),
             started: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             sent: AtomicU64::new(0),
         })
     }
 
-    pub fn start(self: &Arc<Self>, operation: &str, request_id: String) -> Arc<Running> {
+    /// `open`: the call in its connection.
+    pub fn start(
+        self: &Arc<Self>,
+        operation: &str,
+        request_id: String,
+        open: Option<OpenCall>,
+    ) -> Arc<Running> {
         self.active.fetch_add(1, Ordering::Relaxed);
         self.started.fetch_add(1, Ordering::Relaxed);
         Arc::new(Running {
@@ -38,8 +53,9 @@ impl Calls {
             request_id,
             began: Instant::now(),
             bytes: AtomicU64::new(0),
+            _open: open,
             end: Mutex::new(End {
-                caller: String::new(),
+                caller: None,
                 status: Status::cancelled("the client has cancelled the call"),
                 is_stream: false,
             }),
@@ -76,11 +92,13 @@ pub struct Running {
     request_id: String,
     began: Instant,
     bytes: AtomicU64,
+    _open: Option<OpenCall>,
     end: Mutex<End>,
 }
 
 struct End {
-    caller: String,
+    /// `None`: unknown.
+    caller: Option<String>,
     status: Status,
     /// The call ends with its stream.
     is_stream: bool,
@@ -96,8 +114,22 @@ impl Running {
         &self.request_id
     }
 
-    pub fn identified(&self, caller: &str) {
-        self.update(|end| end.caller = caller.to_string());
+    /// Counts the call for its caller. `RESOURCE_EXHAUSTED` if the caller has too many.
+    pub fn identified(&self, caller: &str) -> Result<(), Status> {
+        let mut counts = lock(&self.calls.of_callers);
+        let count = counts.entry(caller.to_string()).or_default();
+        let is_full = *count >= MOST_OF_CALLER;
+        if !is_full {
+            *count += 1;
+        }
+        drop(counts);
+        if is_full {
+            return Err(Status::resource_exhausted(format!(
+                "the caller has {MOST_OF_CALLER} calls in flight; wait until one of them has ended"
+            )));
+        }
+        self.update(|end| end.caller = Some(caller.to_string()));
+        Ok(())
     }
 
     /// The reply is a stream that ends later.
@@ -134,7 +166,7 @@ impl Running {
     }
 
     fn update(&self, change: impl FnOnce(&mut End)) {
-        change(&mut self.end.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.end));
     }
 }
 
@@ -143,6 +175,16 @@ impl Drop for Running {
         let calls = self.calls.clone();
         calls.active.fetch_sub(1, Ordering::Relaxed);
         let end = self.end.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let caller = end.caller.take();
+        if let Some(caller) = &caller {
+            let mut counts = lock(&calls.of_callers);
+            if let Some(count) = counts.get_mut(caller) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(caller);
+                }
+            }
+        }
         let code = end.status.code();
         if !matches!(code, Code::Ok | Code::Cancelled) {
             calls.failed.fetch_add(1, Ordering::Relaxed);
@@ -156,7 +198,7 @@ impl Drop for Running {
             duration: self.began.elapsed(),
             bytes: *self.bytes.get_mut(),
             request_id: std::mem::take(&mut self.request_id),
-            caller: std::mem::take(&mut end.caller),
+            caller: caller.unwrap_or_default(),
         });
     }
 }

@@ -11,19 +11,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Sleep, sleep};
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tonic::transport::server::Connected;
 
-/// How long a client may take to send its first bytes.
-const FIRST_BYTES: Duration = Duration::from_secs(10);
+use crate::client::Client;
+
 /// How long the end of a connection waits for the next bytes of its client.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A socket. It has a place among the bounded number of connections, and its client must begin soon.
+/// A socket. It has a place among the bounded number of connections, and closes if its client makes no calls.
 pub struct Connection {
     stream: TcpStream,
-    /// Until the first bytes.
-    silence: Option<Pin<Box<Sleep>>>,
+    client: Client,
+    /// When the client has to have made a call.
+    expiry: Pin<Box<Sleep>>,
     /// Since everything is sent.
     linger: Option<Pin<Box<Sleep>>>,
     _place: Place,
@@ -53,12 +54,13 @@ impl Drop for Place {
 }
 
 impl Connection {
-    pub fn new(stream: TcpStream, place: Place) -> Self {
+    pub fn new(stream: TcpStream, client: Client, place: Place) -> Self {
         // Without it the last part of a message waits for an acknowledgement of the part before.
         let _ = stream.set_nodelay(true);
         Self {
             stream,
-            silence: Some(Box::pin(sleep(FIRST_BYTES))),
+            expiry: Box::pin(sleep_until(client.expires())),
+            client,
             linger: None,
             _place: place,
         }
@@ -72,12 +74,16 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if let Some(silence) = &mut self.silence {
-            if polled.is_ready() {
-                self.silence = None;
-            } else if silence.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        if polled.is_ready() {
+            return polled;
+        }
+        while self.expiry.as_mut().poll(context).is_ready() {
+            let expires = self.client.expires();
+            if expires <= Instant::now() {
+                // As if the client had closed it.
+                return Poll::Ready(Ok(()));
             }
+            self.expiry.as_mut().reset(expires);
         }
         polled
     }
@@ -134,9 +140,9 @@ impl AsyncWrite for Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Client;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+    fn connect_info(&self) -> Client {
+        self.client.clone()
     }
 }

@@ -8,13 +8,16 @@ mod access;
 mod backend;
 mod calls;
 mod checked;
+mod client;
 mod connection;
 mod heartbeat;
 mod ids;
 mod info;
 mod ingest;
+mod lock;
 mod metadata;
 mod parameters;
+mod patient;
 mod prepared;
 mod server;
 mod service;
@@ -29,8 +32,9 @@ pub use backend::{
     Backend, BatchStream, Context, Described, Execution, Existing, Functions, Identified, Incoming,
     Ingest, Outcome, Report, Scope, Statement,
 };
+pub use client::Patience;
 pub use server::{Certificate, Options, Server, Stats};
-pub use status::{of_code, with_cause};
+pub use status::{of_code, with_cause, with_retry_after};
 pub use tonic::{Code, Status};
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use crate::parameters::one_row;
 pub const MOST_OF_A_CALLER: usize = 256;
 /// Prepared statements of all callers.
 const MOST: usize = 4_096;
+/// Bytes of the statements of one caller and their parameters. Beyond that, its least recently used ones are closed.
+const MOST_BYTES_OF_A_CALLER: usize = 16 << 20;
 /// Bytes of all statements and their parameters.
 const MOST_BYTES: usize = 64 << 20;
 /// A statement that was not used for this long is closed.
@@ -65,13 +67,7 @@ impl PreparedStatements {
     pub fn create(&self, caller: &str, sql: String, scope: Scope) -> Result<String, Status> {
         let mut all = self.all();
         all.retain(|_, prepared| prepared.used.elapsed() < IDLE);
-        let of_caller = all.iter().filter(|(_, known)| known.caller == caller);
-        if of_caller.clone().count() >= MOST_OF_A_CALLER
-            && let Some((oldest, _)) = of_caller.min_by_key(|(_, known)| known.used)
-        {
-            let oldest = oldest.clone();
-            all.remove(&oldest);
-        }
+        make_room(&mut all, caller, None, sql.len());
         let bytes: usize = all.values().map(Prepared::bytes).sum();
         if all.len() >= MOST || bytes + sql.len() > MOST_BYTES {
             return Err(full());
@@ -100,6 +96,13 @@ impl PreparedStatements {
     pub fn bind(&self, caller: &str, handle: &[u8], rows: RecordBatch) -> Result<(), Status> {
         let handle = String::from_utf8_lossy(handle);
         let mut all = self.all();
+        let sql = find(&mut all, caller, &handle)?.sql.len();
+        make_room(
+            &mut all,
+            caller,
+            Some(&handle),
+            sql + rows.get_array_memory_size(),
+        );
         let others = all.iter().filter(|(name, _)| **name != handle);
         let bytes: usize = others.map(|(_, known)| known.bytes()).sum();
         if bytes + rows.get_array_memory_size() > MOST_BYTES {
@@ -122,6 +125,31 @@ impl PreparedStatements {
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Prepared>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Closes the least recently used statements of a caller until a statement of `bytes` fits in its share, or until it is
+/// the only one. `handle`: the statement, if it exists.
+fn make_room(
+    all: &mut HashMap<String, Prepared>,
+    caller: &str,
+    handle: Option<&str>,
+    bytes: usize,
+) {
+    loop {
+        let others = all.iter().filter(|(name, known)| {
+            known.caller == caller && handle.is_none_or(|handle| handle != name.as_str())
+        });
+        let held: usize = others.clone().map(|(_, known)| known.bytes()).sum();
+        let count = others.clone().count();
+        if count < MOST_OF_A_CALLER && held + bytes <= MOST_BYTES_OF_A_CALLER {
+            return;
+        }
+        let oldest = others.min_by_key(|(_, known)| known.used);
+        let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+            return;
+        };
+        all.remove(&oldest);
     }
 }
 
@@ -186,12 +214,34 @@ mod tests {
     #[test]
     fn the_size_of_all_is_bounded() {
         let statements = PreparedStatements::default();
-        let long = "x".repeat(MOST_BYTES / 2);
-        let create = |sql: &str| statements.create("a", sql.to_string(), Scope::default());
-        let first = create(&long).unwrap();
-        create(&long).unwrap();
-        assert!(create("SELECT 1").is_err());
+        let long = "x".repeat(MOST_BYTES_OF_A_CALLER);
+        let create =
+            |caller: &str, sql: &str| statements.create(caller, sql.to_string(), Scope::default());
+        let first = create("a", &long).unwrap();
+        for caller in ["b", "c", "d"] {
+            create(caller, &long).unwrap();
+        }
+        assert!(create("e", "SELECT 1").is_err());
         statements.close("a", first.as_bytes());
-        assert!(create("SELECT 1").is_ok());
+        assert!(create("e", "SELECT 1").is_ok());
+    }
+
+    #[test]
+    fn the_size_of_a_caller_is_bounded() {
+        let statements = PreparedStatements::default();
+        let create =
+            |caller: &str, sql: String| statements.create(caller, sql, Scope::default()).unwrap();
+        let quarter = MOST_BYTES_OF_A_CALLER / 4;
+        let handles: Vec<String> = (0..20).map(|_| create("a", "x".repeat(quarter))).collect();
+        create("b", "SELECT 1".to_string());
+        let open = |at: usize| statements.get("a", handles[at].as_bytes()).is_ok();
+        assert!(!open(15));
+        assert!((16..20).all(open));
+        let values: arrow::array::ArrayRef =
+            std::sync::Arc::new(arrow::array::Int64Array::from(vec![0; quarter / 8]));
+        let rows = RecordBatch::try_from_iter([("n", values)]).unwrap();
+        statements.bind("a", handles[19].as_bytes(), rows).unwrap();
+        assert!(!open(16));
+        assert!(open(18) && open(19));
     }
 }

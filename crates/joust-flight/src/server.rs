@@ -16,6 +16,7 @@ use tonic::transport::{self, Identity, ServerTlsConfig};
 use crate::access::{Access, Gate};
 use crate::backend::Backend;
 use crate::calls::Calls;
+use crate::client::{Client, Guests, Patience};
 use crate::connection::{Connection, Place};
 use crate::service::Service;
 use crate::streams::Streams;
@@ -51,6 +52,7 @@ pub struct Options {
     pub certificate: Option<Certificate>,
     /// The longest silence of a statement that works.
     pub heartbeat: Duration,
+    pub patience: Patience,
 }
 
 impl Options {
@@ -118,7 +120,12 @@ impl Server {
             ticker: ticker.abort_handle(),
         };
         let first = server.serve(options.certificate)?;
-        tokio::spawn(accept(listener, connections, first, serving, drained));
+        let room = Room {
+            open: connections,
+            guests: Arc::default(),
+            patience: options.patience,
+        };
+        tokio::spawn(accept(listener, room, first, serving, drained));
         Ok(server)
     }
 
@@ -210,10 +217,18 @@ impl Server {
     }
 }
 
+/// What new connections get.
+struct Room {
+    /// Counts the connections.
+    open: Arc<AtomicUsize>,
+    guests: Arc<Guests>,
+    patience: Patience,
+}
+
 /// Passes new connections to the newest serving loop.
 async fn accept(
     listener: TcpListener,
-    open: Arc<AtomicUsize>,
+    room: Room,
     mut serving: Serving,
     mut next: mpsc::Receiver<Serving>,
     mut drained: watch::Receiver<bool>,
@@ -231,9 +246,12 @@ async fn accept(
                 None => return,
             },
             (permit, accepted) = accepted => match (permit, accepted) {
-                (Ok(permit), Ok((stream, _))) => {
-                    let place = Place::take(permit, &open);
-                    if serving.send(Ok(Connection::new(stream, place))).await.is_err() {
+                (Ok(permit), Ok((stream, address))) => {
+                    // A refused connection is closed.
+                    let Some(guest) = room.guests.enter(address.ip()) else { continue };
+                    let client = Client::new(Some(address), room.patience, guest);
+                    let place = Place::take(permit, &room.open);
+                    if serving.send(Ok(Connection::new(stream, client, place))).await.is_err() {
                         return;
                     }
                 }

@@ -29,6 +29,12 @@ pub fn with_cause(mut status: Status, cause: String) -> Status {
     status
 }
 
+/// The same status with the header `retry-after` of HTTP among its metadata, s.
+pub fn with_retry_after(mut status: Status, seconds: u32) -> Status {
+    status.metadata_mut().insert("retry-after", seconds.into());
+    status
+}
+
 #[derive(Debug)]
 struct Cause(String);
 

@@ -21,7 +21,7 @@ use crate::backend::{
     Backend, BatchStream, Context, Described, Execution, Functions, Identified, Incoming, Ingest,
     Outcome, Report, Statement,
 };
-use crate::{Options, Server, of_code, with_cause};
+use crate::{Options, Patience, Server, of_code, with_cause};
 
 /// Bytes of a batch of `ROWS`.
 const BATCH: usize = 1 << 20;
@@ -129,6 +129,8 @@ impl Backend for Fake {
             Some(key @ ("alice" | "bob")) => Ok(Identified {
                 caller: key.to_string(),
                 token: key.to_string(),
+                timeout: header("x-request-timeout-ms")
+                    .map(|millis| Duration::from_millis(millis.parse().unwrap())),
             }),
             _ => Err(of_code(16, "no such key")),
         }
@@ -259,6 +261,10 @@ pub struct Started {
 }
 
 pub async fn start() -> Started {
+    start_with(Patience::default()).await
+}
+
+pub async fn start_with(patience: Patience) -> Started {
     let fake = Fake::default();
     let seen = fake.0.clone();
     let options = Options {
@@ -266,6 +272,7 @@ pub async fn start() -> Started {
         port: 0,
         certificate: None,
         heartbeat: Duration::from_millis(100),
+        patience,
     };
     let server = Server::listen(Arc::new(fake), options).await.unwrap();
     Started { server, seen }

@@ -10,7 +10,7 @@ use futures::stream;
 use super::fake::{Started, start};
 use crate::backend::{Existing, Ingest};
 
-fn command(if_not_exist: IfNotExist, if_exists: IfExists) -> CommandStatementIngest {
+pub fn command(if_not_exist: IfNotExist, if_exists: IfExists) -> CommandStatementIngest {
     CommandStatementIngest {
         table: "t".to_string(),
         table_definition_options: Some(TableDefinitionOptions {

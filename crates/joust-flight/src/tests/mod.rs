@@ -5,6 +5,7 @@ mod fake;
 mod ingest;
 mod lancedb;
 mod metadata;
+mod patience;
 mod prepared;
 mod running;
 mod statements;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use joust_core::sql::{Description, Rows, columns_schema};
-use joust_flight::{Identified, Status, of_code, with_cause};
+use joust_flight::{Identified, Status, of_code, with_cause, with_retry_after};
 use napi::bindgen_prelude::{Buffer, FnArgs, spawn};
 use napi_derive::napi;
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ use super::ingest::{Incoming, Progress};
 use crate::engine::Engine;
 use crate::sql::{SqlColumn, core_columns};
 use crate::sql_rows::{SqlDescription, SqlRows};
+use crate::table::millis;
 use crate::upload::Upload;
 
 /// An event of a call of the Flight SQL server. Those of one call arrive in order.
@@ -133,10 +134,14 @@ pub struct FlightReply {
 
 #[napi]
 impl FlightReply {
-    /// The id of the caller, and the token with which its later calls identify it.
+    /// The id of the caller, the token with which its later calls identify it, and the time that the call has left, ms.
     #[napi]
-    pub fn identified(&mut self, caller: String, token: String) {
-        self.send(Ok(Answer::Identified(Identified { caller, token })));
+    pub fn identified(&mut self, caller: String, token: String, timeout_ms: Option<f64>) {
+        self.send(Ok(Answer::Identified(Identified {
+            caller,
+            token,
+            timeout: timeout_ms.map(millis),
+        })));
     }
 
     #[napi]
@@ -202,12 +207,24 @@ impl FlightReply {
     }
 
     /// `code`: of the Lance namespace interface. `http`: the status that HTTP has for it. `cause`: for the log.
+    /// `retry_after`: how long the client has to wait before it tries again, s.
     #[napi]
-    pub fn fail(&mut self, code: u32, http: u32, message: String, cause: Option<String>) {
+    pub fn fail(
+        &mut self,
+        code: u32,
+        http: u32,
+        message: String,
+        cause: Option<String>,
+        retry_after: Option<u32>,
+    ) {
         let status = match http {
             429 => Status::resource_exhausted(message),
             504 => Status::deadline_exceeded(message),
             _ => of_code(code, message),
+        };
+        let status = match retry_after {
+            Some(seconds) => with_retry_after(status, seconds),
+            None => status,
         };
         self.send(Err(match cause {
             Some(cause) => with_cause(status, cause),

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use joust_core::{Code, Error};
-use joust_flight::{Certificate, Options, Server};
+use joust_flight::{Certificate, Options, Patience, Server};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, FnArgs, Function, PromiseRaw};
 use napi_derive::napi;
@@ -85,6 +85,7 @@ impl FlightServer {
                 .map_err(|_| napi::Error::from_reason("a port is at most 65535"))?,
             certificate: options.certificate.map(Certificate::from),
             heartbeat: Options::HEARTBEAT,
+            patience: Patience::default(),
         };
         let work = async move {
             let server = Server::listen(backend, options).await.map_err(failed)?;
