@@ -91,8 +91,8 @@ export declare class Engine {
 
 /** Takes one answer; later ones have no effect. */
 export declare class FlightReply {
-  /** The id of the caller, and the token with which its later calls identify it. */
-  identified(caller: string, token: string): void
+  /** The id of the caller, the token with which its later calls identify it, and the time that the call has left, ms. */
+  identified(caller: string, token: string, timeoutMs?: number | undefined | null): void
   described(description: SqlDescription): void
   /** A statement with parameters of any type, whose result has columns of text. */
   describedAs(columns: Array<string>, parameters: number): void
@@ -109,8 +109,11 @@ export declare class FlightReply {
   begins(columns: Array<SqlColumn>): void
   /** A statement without rows has run. `count`: changed rows, if known. */
   changed(count?: number | undefined | null): void
-  /** `code`: of the Lance namespace interface. `http`: the status that HTTP has for it. `cause`: for the log. */
-  fail(code: number, http: number, message: string, cause?: string | undefined | null): void
+  /**
+   * `code`: of the Lance namespace interface. `http`: the status that HTTP has for it. `cause`: for the log.
+   * `retry_after`: how long the client has to wait before it tries again, s.
+   */
+  fail(code: number, http: number, message: string, cause?: string | undefined | null, retryAfter?: number | undefined | null): void
 }
 
 /** A Flight SQL server. */
@@ -600,6 +603,19 @@ export interface Ended {
   plans: number
 }
 
+/** The next call of this thread is not part of the trace. */
+export declare function endTraceStart(): void
+
+/** A warning or an error of the engine or one of its libraries. */
+export interface EngineLogLine {
+  isError: boolean
+  /** The Rust module that logged it. */
+  module: string
+  message: string
+  /** The other values of the line. */
+  values: Record<string, string>
+}
+
 /** Resource limits of an engine. The defaults suit a server with a dedicated machine. */
 export interface EngineOptions {
   /** Limit of all memory, bytes. */
@@ -622,6 +638,18 @@ export interface EngineOptions {
   viewTimeoutMs?: number
   /** Bytes of temporary files of a view refresh, or of a SQL statement. */
   viewDiskBytes?: number
+}
+
+/** One phase of a call of the engine, or one of its storage requests. */
+export interface EngineSpan {
+  name: string
+  /** The position of the span around it, in the same list; absent: the call itself. */
+  parent?: number
+  isStorageRequest: boolean
+  /** Time from the start of the call to the start of the span, ms. */
+  startMs: number
+  durationMs: number
+  attributes: Record<string, string | number>
 }
 
 /** A fragment with rows whose value could not be computed. */
@@ -735,6 +763,12 @@ export interface FlightStats {
   /** Bytes of rows. */
   sent: number
 }
+
+/**
+ * Calls `on_line` on this thread for each warning and error of the engine. Only the first call of a process has an
+ * effect.
+ */
+export declare function forwardLog(onLine: (arg: EngineLogLine) => void): void
 
 /** A table in a root. */
 export interface FoundTable {
@@ -1102,6 +1136,12 @@ export interface SqlTarget {
   storageOptions?: Record<string, string>
 }
 
+/**
+ * Starts the trace of the call of the engine that this thread makes next. `endTraceStart` must follow directly after
+ * that call, and `takeTrace` when its promise settles. Returns the number of the trace.
+ */
+export declare function startTrace(): number
+
 /** A branch with a change of columns that loses to commits of other processes. */
 export interface StarvedBranch {
   /** The table incarnation with which the table was opened. */
@@ -1179,6 +1219,9 @@ export interface TableVersion {
   /** When the manifest was written, ms since the epoch. */
   timestampMillis: number
 }
+
+/** Ends a trace. Returns its spans in the order of their start. */
+export declare function takeTrace(number: number): Array<EngineSpan>
 
 /** Verifies a signed text; returns the text, or null if the signature is invalid. Each text has exactly one valid form. */
 export declare function unseal(key: Uint8Array, sealed: string): string | null

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, flightStats, seal, unseal, vendCredentials, versions } = nativeBinding
+const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, endTraceStart, flightStats, forwardLog, seal, startTrace, takeTrace, unseal, vendCredentials, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
@@ -790,8 +790,12 @@ export { Upload }
 export { cancelQuery }
 export { checkQuery }
 export { checkRowFilter }
+export { endTraceStart }
 export { flightStats }
+export { forwardLog }
 export { seal }
+export { startTrace }
+export { takeTrace }
 export { unseal }
 export { vendCredentials }
 export { versions }

@@ -17,7 +17,11 @@ export const {
   Upload,
   cancelQuery,
   checkRowFilter,
+  endTraceStart,
   flightStats,
+  forwardLog,
+  startTrace,
+  takeTrace,
   vendCredentials,
 } = native;
 export type Engine = InstanceType<typeof Engine>;

@@ -21,7 +21,7 @@ export interface ListenOptions {
   readonly keys: KeyStore;
   readonly keyUses: KeyUses;
   readonly shared: SharedState;
-  readonly limits: ServerLimits | undefined;
+  readonly limits: ServerLimits;
   /** Takes the lines of the audit log of all threads. */
   readonly auditLines: AuditLines | undefined;
 }
@@ -29,8 +29,8 @@ export interface ListenOptions {
 export interface Listening {
   readonly server: Server;
   readonly port: number;
-  /** Of the main thread; undefined without limits. */
-  readonly limiter: Limiter | undefined;
+  /** Of the main thread. */
+  readonly limiter: Limiter;
 }
 
 /** Accepts requests in the main thread and in the worker threads. */
@@ -58,7 +58,7 @@ export async function listen({
         config,
         engine: engine.share(),
         shared: shared.buffer,
-        ...(limits && { limits: { rules: limits.rules, buffers: limits.memory.buffers } }),
+        limits: { rules: limits.rules, buffers: limits.memory.buffers },
       },
       targets: {
         ...workerTargets(services, keys, keyUses),

@@ -3,7 +3,7 @@ import type { Config } from "../config/config.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { FileWatch } from "../foundation/file-watch.js";
 import { ActiveJobs } from "../limits/active-jobs.js";
-import { readLimitFile } from "../limits/limit-file.js";
+import { readLimitFile, rulesWithoutFile } from "../limits/limit-file.js";
 import { LimitMemory } from "../limits/limit-memory.js";
 import type { LimitOwner } from "../limits/limit-owner.js";
 import type { LimitRules } from "../limits/limit-rules.js";
@@ -13,18 +13,18 @@ import type { Logger } from "../telemetry/logger.js";
 
 /** The limits of a server, as the main thread opens them. */
 export interface ServerLimits {
-  readonly file: string;
-  readonly watch: FileWatch;
+  /** Absent without `--limits`: then only requests without a key have a budget. */
+  readonly source?: { readonly file: string; readonly watch: FileWatch };
   readonly rules: LimitRules;
   readonly memory: LimitMemory;
 }
 
-/** Reads the limits file; undefined without one. @throws ConfigError */
-export function openLimits({ limitsFile }: Config): ServerLimits | undefined {
-  if (limitsFile === undefined) return undefined;
-  const watch = new FileWatch([limitsFile]);
-  const rules = readLimitFile(limitsFile);
-  return { file: limitsFile, watch, rules, memory: new LimitMemory() };
+/** Reads the limits file if there is one. @throws ConfigError */
+export function openLimits({ limitsFile: file }: Config): ServerLimits {
+  const memory = new LimitMemory();
+  if (file === undefined) return { rules: rulesWithoutFile, memory };
+  const watch = new FileWatch([file]);
+  return { source: { file, watch }, rules: readLimitFile(file), memory };
 }
 
 /** The limits that need the catalog: the main thread decides them for all threads. */
@@ -47,24 +47,25 @@ export function limitOwner(services: Services): LimitOwner {
   };
 }
 
-export const mainThreadLimiter = (
-  limits: ServerLimits | undefined,
-  owner: LimitOwner,
-): Limiter | undefined => limits && new Limiter(limits.rules, limits.memory, owner);
+export const mainThreadLimiter = ({ rules, memory }: ServerLimits, owner: LimitOwner): Limiter =>
+  new Limiter(rules, memory, owner);
 
 /** A server, in this thread or another one. */
 interface LimitedServer {
   setLimits(rules: LimitRules): Promise<void> | void;
 }
 
-/** Reads the limits file again. Keeps the former limits and logs the reason if the file is invalid. */
+/**
+ * Reads the limits file again, if there is one. Keeps the former limits and logs the reason if the file is invalid.
+ */
 export async function reloadLimits(
-  { file }: ServerLimits,
+  { source }: ServerLimits,
   servers: readonly LimitedServer[],
   log: Logger,
 ): Promise<void> {
+  if (!source) return;
   try {
-    const rules = readLimitFile(file);
+    const rules = readLimitFile(source.file);
     await Promise.all(servers.map((server) => server.setLimits(rules)));
     log.info("reloaded the limits");
   } catch (err) {

@@ -11,6 +11,7 @@ import type { Logger } from "../telemetry/logger.js";
 import { startMetrics, startTracing, stopTracing } from "../telemetry/otlp/start.js";
 import { tracing } from "../telemetry/tracing.js";
 import { SharedState } from "../threads/shared-state.js";
+import { forwardEngineLog } from "./engine-log.js";
 import { listen } from "./listen.js";
 import { listenFlight } from "./listen-flight.js";
 import { openAudit } from "./open-audit.js";
@@ -38,7 +39,7 @@ export interface RunningServer {
  * Starts a server:
  *
  * 1. Check the HTTP transport, the certificate and the limits, before anything is created in the root. Open the audit
- *    log and start to record spans.
+ *    log, receive the log of the engine, and start to record spans.
  * 2. Open the root and the catalog, and join the cluster.
  * 3. Clean up after a crash, adopt tables of other programs, and start jobs and maintenance.
  * 4. Open the key store, and create a first admin key if there is no key.
@@ -50,6 +51,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
   checkTransport(config);
   const limits = openLimits(config);
   const audit = await openAudit(config, log);
+  forwardEngineLog(log);
   await startTracing(config.otlp, log, "main");
   if (tracing) traceEngine(tracing);
   const shared = new SharedState();
@@ -62,7 +64,7 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
       services,
       workers,
       stop: stopServices,
-    } = await startServices(config, storage, log, audit?.log, limits?.memory);
+    } = await startServices(config, storage, log, audit?.log, limits.memory);
     const opened = await openAuthenticator(config, store.keys, log);
     const warmUp = config.prewarm.length > 0 ? new WarmUp(opened.authenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
@@ -83,8 +85,8 @@ export async function start(config: Config, log: Logger): Promise<RunningServer>
     const reloadTls = () => reloadCertificate(servers, log);
     const stopWatchingTls = certificate?.start(() => void reloadTls());
     const allServers = [server, ...workers.servers];
-    const reloadAllLimits = async () => limits && reloadLimits(limits, allServers, log);
-    const stopWatchingLimits = limits?.watch.start(() => void reloadAllLimits());
+    const reloadAllLimits = () => reloadLimits(limits, allServers, log);
+    const stopWatchingLimits = limits.source?.watch.start(() => void reloadAllLimits());
     void prewarm(services, port, warmUp).finally(() => shared.warming.set(false));
     return {
       port,

@@ -1,5 +1,20 @@
-import { Engine, Table } from "../engine/index.js";
-import type { Tracing } from "../telemetry/tracing.js";
+import { Engine, endTraceStart, startTrace, Table, takeTrace } from "../engine/index.js";
+import type { EngineTraces, Tracing } from "../telemetry/tracing.js";
+
+const traces: EngineTraces = {
+  start(call) {
+    const trace = startTrace();
+    try {
+      return { result: call(), trace };
+    } catch (error) {
+      takeTrace(trace);
+      throw error;
+    } finally {
+      endTraceStart();
+    }
+  },
+  end: takeTrace,
+};
 
 /** Records a span for each call of an asynchronous method of the engine. Called at most once in each thread. */
 export function traceEngine(tracing: Tracing): void {
@@ -11,7 +26,7 @@ export function traceEngine(tracing: Tracing): void {
       if (method === "constructor" || typeof call !== "function") continue;
       const span = `engine ${name}.${method}`;
       const value = function (this: unknown, ...args: unknown[]): unknown {
-        return tracing.callEngine(span, () => call.apply(this, args));
+        return tracing.callEngine(span, traces, () => call.apply(this, args));
       };
       Object.defineProperty(prototype, method, { ...descriptor, value });
     }

@@ -32,8 +32,7 @@ export interface WorkerInput {
   /** The number under which the main thread shares its engine. */
   readonly engine: number;
   readonly shared: SharedArrayBuffer;
-  /** Absent without a limits file. */
-  readonly limits?: { readonly rules: LimitRules; readonly buffers: LimitBuffers };
+  readonly limits: { readonly rules: LimitRules; readonly buffers: LimitBuffers };
 }
 
 /** The objects that the main thread calls. */
@@ -80,8 +79,7 @@ targets.server = createHttpServer({
 });
 
 /** The limits of this thread. The main thread decides those that need the catalog. */
-function workerLimiter(): Limiter | undefined {
-  if (!input.limits) return undefined;
+function workerLimiter(): Limiter {
   const { rules, buffers } = input.limits;
   const owner = mainThread.remote<LimitOwner>("limitOwner", {
     tableChanged: (id) => mainThread.notify("limitOwner", "tableChanged", [id]),

@@ -22,6 +22,26 @@ export interface EndedStatement {
   readonly database: SpanAttributes;
 }
 
+/** A phase of a call of the engine, or a storage request. */
+export interface EngineSpan {
+  readonly name: string;
+  /** The position of the span around it, in the same list; absent: the call itself. */
+  readonly parent?: number;
+  readonly isStorageRequest: boolean;
+  /** From the start of the call to the start of the span. */
+  readonly startMs: number;
+  readonly durationMs: number;
+  readonly attributes: SpanAttributes;
+}
+
+/** Records what the engine does in one call. */
+export interface EngineTraces {
+  /** Runs `call` and returns its result with the number of its trace. */
+  start<T>(call: () => T): { readonly result: T; readonly trace: number };
+  /** Ends a trace. Returns its spans in the order of their start. */
+  end(trace: number): readonly EngineSpan[];
+}
+
 /** How a request ended. */
 export interface RequestOutcome {
   readonly status: number;
@@ -45,8 +65,8 @@ export interface Tracing {
   startRequest(name: string, context: TraceContext, attributes: SpanAttributes): RequestSpan;
   /** The ids of the running span; undefined if there is none. */
   ids(): TraceIds | undefined;
-  /** Records a call of the engine if it returns a promise. Returns what `call` returns. */
-  callEngine<T>(name: string, call: () => T): T;
+  /** Records a call of the engine and its phases, if it returns a promise. Returns what `call` returns. */
+  callEngine<T>(name: string, traces: EngineTraces, call: () => T): T;
   recordStatement(statement: EndedStatement): void;
   /** The context that another thread continues; undefined outside of a sampled span. */
   context(): TraceContext | undefined;

@@ -1,14 +1,17 @@
 import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { items, stream, type } from "../harness/arrow.js";
 import { createKey } from "../harness/cli.js";
 import type { Json } from "../harness/client.js";
+import { slowText } from "../harness/jobs.js";
 import { newKey, type Server, startServer } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { SmallDisk, smallDiskMissing } from "../harness/small-disk.js";
 import { tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 import { connections } from "../threads/connections.js";
 
 /** All lines, oldest first. Every line must be complete JSON. */
@@ -67,6 +70,50 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
     expect((last as Json).parts).toEqual([
       { operation: "AddGrant", grant: { ...grant, privileges: ["select"] } },
       { operation: "AddGrant", grant: { ...grant, privileges: ["drop"] } },
+    ]);
+  });
+
+  it("has a second line for work that ends after its request", async () => {
+    const path = newLog();
+    const { client } = await start(path);
+    await client.createTable("t", items(20_000, { dimension: 2 }));
+    const answer = await client.request("/v1/table/t/update", {
+      body: { updates: [["name", slowText("name")]] },
+      headers: { "x-request-timeout-ms": "300" },
+    });
+    expect([answer.status, answer.text]).toEqual([504, expect.stringContaining("unknown")]);
+    const lines = await entriesOf(path, "UpdateTable", 2);
+    expect(lines).toEqual([
+      expect.objectContaining({ status: 504, error: 17, object: "t" }),
+      expect.objectContaining({
+        status: 200,
+        after_end: true,
+        object: "t",
+        rows: { updated: 20_000 },
+        version: 2,
+        transaction: expect.any(String),
+      }),
+    ]);
+    expect(lines[0]).not.toHaveProperty("after_end");
+    expect(lines[1]?.request_id).toBe(lines[0]?.request_id);
+  });
+
+  it("has a second line for work that ends after its client has disconnected", async () => {
+    const path = newLog();
+    const { client } = await start(path);
+    await client.createTable("t", items(20_000, { dimension: 2 }));
+    const stop = new AbortController();
+    const updates = [["name", slowText("name")]];
+    const sent = client
+      .request("/v1/table/t/update", { body: { updates }, signal: stop.signal })
+      .catch(() => undefined);
+    await sleep(500);
+    stop.abort();
+    await sent;
+    const lines = await entriesOf(path, "UpdateTable", 2);
+    expect(lines.map(({ status, after_end }) => [status, after_end])).toEqual([
+      [499, undefined],
+      [200, true],
     ]);
   });
 
@@ -272,7 +319,7 @@ describe("the audit log", () => {
     await entriesOf(path, "CreateNamespace");
     renameSync(path, `${path}.moved`);
     process.kill(server.pid, "SIGHUP");
-    await waitFor("the new file", () => server.output().includes("reopened the audit log"));
+    await waitForOutput(server, "reopened the audit log");
     await server.client.createNamespace("b");
     const written = await waitFor("the line of the second request", () => {
       const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
@@ -328,14 +375,14 @@ describe.skipIf(smallDiskMissing)("an audit log on a full disk", () => {
           expect(status).toBe(200);
         return (await metric(running, "joust_audit_write_errors_total")) > 0;
       });
-      expect(running.output()).toContain("the audit log could not be written");
+      await waitForOutput(running, "the audit log could not be written");
       await running.client.createNamespace("during");
       disk.empty();
       const [, during] = await entriesOf(path, "CreateNamespace", 2);
       expect(during.object).toBe("during");
       // `readLog` has checked that no line is torn.
       expect(await metric(running, "joust_audit_lost_lines_total")).toBe(0);
-      expect(running.output()).toContain("the audit log is written again");
+      await waitForOutput(running, "the audit log is written again");
     } finally {
       await server?.stop();
       disk.remove();

@@ -11,6 +11,7 @@ use std::io::{Error, Result};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
+use tracing::Instrument;
 
 /// Most blocking threads of a runtime that this executor uses. The runtime needs more than these, because steps
 /// of such work wait for other blocking threads.
@@ -29,7 +30,7 @@ pub(crate) fn spawn_on_worker<W>(work: W) -> JoinHandle<W::Output>
 where
     W: Future<Output: Send> + Send + 'static,
 {
-    spawn_on(&THREADS, work)
+    spawn_on(&THREADS, work.in_current_span())
 }
 
 fn spawn_on<W>(threads: &'static Semaphore, work: W) -> JoinHandle<W::Output>

@@ -24,6 +24,7 @@ pub mod sql;
 pub mod storage;
 pub mod table;
 mod text;
+pub mod trace;
 mod vector;
 mod version_key;
 mod weighted_cache;

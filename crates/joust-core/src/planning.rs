@@ -22,6 +22,7 @@ use futures::future::{Either, select};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tracing::{Instrument, info_span};
 
 use crate::error::{Code, Error, Result};
 
@@ -53,7 +54,7 @@ pub async fn planned<T: Send + 'static>(
             patience: PATIENCE,
         })
     });
-    THREADS.run(work).await
+    THREADS.run(work.instrument(info_span!("plan"))).await
 }
 
 /// Plans that exceeded the time limit, since the start.

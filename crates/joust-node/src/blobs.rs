@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use joust_core::table;
+use joust_core::work::cancelled;
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 
-use crate::promise::{cancelled, promise};
+use crate::promise::promise;
 use crate::table::{ReadOptions, Table, version_number};
 use crate::task::Task;
 

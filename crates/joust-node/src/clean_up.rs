@@ -1,11 +1,12 @@
 //! Clean-up of old versions, in agreement with other processes.
 
 use joust_core::jobs::maintenance;
+use joust_core::work::cancelled;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
 
-use crate::promise::{cancelled, promise};
+use crate::promise::promise;
 use crate::table::{Table, millis, version_number};
 use crate::task::Task;
 

@@ -94,10 +94,10 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
-        let report = reporter(on_progress)?;
+        let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
-        let work = task.guard(async move { table.create_index(&spec, report).await });
-        promise(env, work, |()| ())
+        let built = async move { work.run(table.create_index(&spec, &work)).await };
+        promise(env, built, |()| ())
     }
 
     /// All indexes, in the order of their names.

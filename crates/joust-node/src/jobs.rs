@@ -1,7 +1,7 @@
 //! Jobs on one table: backfill and compaction.
 
+use joust_core::Result;
 use joust_core::jobs::{backfill, maintenance};
-use joust_core::{Result, WorkContext};
 use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
@@ -138,11 +138,13 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
-        let work = WorkContext::new(reporter(on_progress)?);
-        let watched = work.clone();
+        let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
-        let doing = async move { table.backfill(&options.into_core()?, &work).await };
-        promise(env, task.guard_work(&watched, doing), BackfillResult::from)
+        let done = async move {
+            let options = options.into_core()?;
+            work.run(table.backfill(&options, &work)).await
+        };
+        promise(env, done, BackfillResult::from)
     }
 
     /// Merges small fragments and removes deleted rows, in one version.
@@ -154,11 +156,13 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, CompactResult>> {
-        let work = WorkContext::new(reporter(on_progress)?);
-        let watched = work.clone();
+        let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
-        let doing = async move { table.compact(&options.into_core()?, &work).await };
-        promise(env, task.guard_work(&watched, doing), CompactResult::from)
+        let done = async move {
+            let options = options.into_core()?;
+            work.run(table.compact(&options, &work)).await
+        };
+        promise(env, done, CompactResult::from)
     }
 }
 

@@ -53,10 +53,10 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, CaughtUp>> {
-        let report = reporter(on_progress)?;
+        let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
-        let work = async move { table.catch_up(report).await };
-        promise(env, task.guard(work), |done| CaughtUp {
+        let caught_up = async move { work.run(table.catch_up(&work)).await };
+        promise(env, caught_up, |done| CaughtUp {
             indexes: done.indexes,
             published_version: done.published_version.map(|version| version as f64),
         })

@@ -4,13 +4,16 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use joust_core::{Code, Error, Result};
+use joust_core::work::cancelled;
+use joust_core::{Error, Result};
 use napi::Env;
 use napi::bindgen_prelude::{PromiseRaw, ToNapiValue, spawn};
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use crate::completions::{Deferred, End, await_end};
 use crate::error::js_error;
+use crate::trace::starting;
 
 /// Runs `work` and settles a Promise with the result of `convert` on its outcome, on Node's thread.
 ///
@@ -27,10 +30,11 @@ where
     promise_of(
         env,
         |told| {
-            spawn(async move {
+            let work = async move {
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
                 told.tell(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
-            });
+            };
+            spawn(work.instrument(starting()));
         },
         convert,
     )
@@ -55,7 +59,7 @@ where
             outcome.map(convert).map_err(|error| js_error(env, &error))
         });
     })?;
-    begin(Told { sender, _end: end });
+    starting().in_scope(|| begin(Told { sender, _end: end }));
     Ok(promise)
 }
 
@@ -83,9 +87,4 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
         "the engine failed; the server's log says why",
         std::io::Error::other(text.to_string()),
     )
-}
-
-/// The error of cancelled work.
-pub fn cancelled() -> Error {
-    Error::new(Code::ServiceUnavailable, "the work was cancelled")
 }

@@ -9,9 +9,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{AbortHandle, Abortable};
 use joust_core::Result;
+use joust_core::work::cancelled;
 use napi_derive::napi;
-
-use crate::promise::cancelled;
 
 /// The queries of all event loops of the process.
 static RUNNING: LazyLock<Mutex<HashMap<u64, AbortHandle>>> = LazyLock::new(Mutex::default);

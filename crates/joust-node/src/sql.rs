@@ -223,13 +223,14 @@ impl Engine {
         let engine = self.inner.clone();
         let body = body.to_vec();
         let number = options.number;
+        let timeout = options.timeout_ms.map(millis);
         let work = Box::pin(async move {
             let fresh = options.fresh();
             let (sources, listing) = options.into_core()?;
             let target =
                 target.map(|target| (target.location, target.storage_options.unwrap_or_default()));
             let mut answer = engine
-                .sql_written_rows(&body, sources, listing, target, fresh)
+                .sql_written_rows(&body, sources, listing, target, fresh, timeout)
                 .await?;
             let first = answer.first().await?;
             Ok((first, answer))

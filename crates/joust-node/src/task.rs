@@ -1,22 +1,15 @@
 //! Cancellable work.
 
 use std::future::Future;
-use std::time::Duration;
 
+use joust_core::work::{CancellationToken, OnProgress, cancelled};
 use joust_core::{Result, WorkContext};
 use napi_derive::napi;
-use tokio::sync::watch;
-use tokio::time::timeout;
-
-use crate::promise::cancelled;
-
-/// Interval of the checks whether cancelled work is still committing.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A handle for cancellation. Pass it to the call that does the work.
 #[napi]
 pub struct Task {
-    cancelled: watch::Sender<bool>,
+    cancel: CancellationToken,
 }
 
 #[napi]
@@ -25,39 +18,21 @@ impl Task {
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self {
-            cancelled: watch::Sender::new(false),
+            cancel: CancellationToken::new(),
         }
     }
 
     /// Cancels the work; no effect after it has ended.
     #[napi]
     pub fn cancel(&self) {
-        self.cancelled.send_replace(true);
+        self.cancel.cancel();
     }
 }
 
 impl Task {
-    /// As `guard`, but waits for work that is committing.
-    pub fn guard_work<T, W: Future<Output = Result<T>>>(
-        &self,
-        watched: &WorkContext,
-        work: W,
-    ) -> impl Future<Output = Result<T>> + use<T, W> {
-        let mut signal = self.cancelled.subscribe();
-        let watched = watched.clone();
-        async move {
-            let mut work = std::pin::pin!(work);
-            tokio::select! {
-                outcome = &mut work => return outcome,
-                true = async { signal.wait_for(|cancelled| *cancelled).await.is_ok() } => {}
-            }
-            while watched.is_committing() {
-                if let Ok(outcome) = timeout(LOOK_AGAIN, &mut work).await {
-                    return outcome;
-                }
-            }
-            Err(cancelled())
-        }
+    /// The context of long work that this task cancels.
+    pub fn context(&self, on_progress: OnProgress) -> WorkContext {
+        WorkContext::new(on_progress, self.cancel.clone())
     }
 
     /// The same work, which a cancellation of the task drops.
@@ -65,12 +40,10 @@ impl Task {
         &self,
         work: W,
     ) -> impl Future<Output = Result<T>> + use<T, W> {
-        let mut signal = self.cancelled.subscribe();
+        let cancel = self.cancel.clone();
         async move {
-            tokio::select! {
-                outcome = work => outcome,
-                true = async { signal.wait_for(|cancelled| *cancelled).await.is_ok() } => Err(cancelled()),
-            }
+            let outcome = cancel.run_until_cancelled(work).await;
+            outcome.unwrap_or_else(|| Err(cancelled()))
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use joust_core::Result;
 use joust_core::jobs::view_refresh;
-use joust_core::{Result, WorkContext};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
 use napi_derive::napi;
@@ -158,20 +158,20 @@ impl Table {
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
     ) -> napi::Result<PromiseRaw<'env, RefreshResult>> {
-        let work = WorkContext::new(reporter(on_progress)?);
-        let watched = work.clone();
+        let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
-        let doing = async move { table.refresh_view(&options.into_core()?, &work).await };
-        promise(env, task.guard_work(&watched, doing), |done| {
-            RefreshResult {
-                version: done.version as f64,
-                rows_written: done.rows_written as f64,
-                source_versions: done
-                    .source_versions
-                    .into_iter()
-                    .map(|version| version as f64)
-                    .collect(),
-            }
+        let refreshed = async move {
+            let options = options.into_core()?;
+            work.run(table.refresh_view(&options, &work)).await
+        };
+        promise(env, refreshed, |done| RefreshResult {
+            version: done.version as f64,
+            rows_written: done.rows_written as f64,
+            source_versions: done
+                .source_versions
+                .into_iter()
+                .map(|version| version as f64)
+                .collect(),
         })
     }
 }

@@ -40,9 +40,13 @@ export interface AuditEntry {
   readonly parts?: readonly AuditedPart[] | undefined;
   readonly query?: string | undefined;
   readonly transaction?: string | undefined;
+  /** The session of the credentials that the reply has, as the log of the store names it. */
+  readonly credentials?: string | undefined;
   /** The version of the table that a change made. */
   readonly version?: number | undefined;
   readonly status: number;
+  /** The request had ended, with 504 at its deadline or with 499, before its work ended with this status. */
+  readonly after_end?: true | undefined;
   /** The code of the error. */
   readonly error?: number | undefined;
   readonly ms: number;

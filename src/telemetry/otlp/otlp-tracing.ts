@@ -17,6 +17,8 @@ import type { Resource } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import type {
   EndedStatement,
+  EngineSpan,
+  EngineTraces,
   RequestSpan,
   SpanAttributes,
   TraceContext,
@@ -67,14 +69,38 @@ export class OtlpTracing implements Tracing {
     return span && idsOf(span);
   }
 
-  callEngine<T>(name: string, call: () => T): T {
+  callEngine<T>(name: string, traces: EngineTraces, call: () => T): T {
     const parent = this.#parent();
     if (!parent) return call();
     const span = this.#tracer.startSpan(name, { kind: SpanKind.INTERNAL }, parent);
-    const result = call();
+    const started = performance.now();
+    const { result, trace } = traces.start(call);
+    const endTrace = () => this.#recordPhases(span, started, traces.end(trace));
     // A span that does not end is never sent.
-    if (result instanceof Promise) endWith(span, result);
+    if (result instanceof Promise) endWith(span, result, endTrace);
+    else traces.end(trace);
     return result;
+  }
+
+  /** Records the spans below a call of the engine. */
+  #recordPhases(call: Span, started: number, phases: readonly EngineSpan[]): void {
+    const contexts: Context[] = [];
+    const root = trace.setSpan(ROOT_CONTEXT, call);
+    for (const { name, parent, isStorageRequest, startMs, durationMs, attributes } of phases) {
+      const kind = isStorageRequest ? SpanKind.CLIENT : SpanKind.INTERNAL;
+      const prefix = isStorageRequest ? "joust.storage" : "joust";
+      const named = Object.entries(attributes).map(([key, value]) => [`${prefix}.${key}`, value]);
+      const startTime = started + startMs;
+      const options = { kind, startTime, attributes: Object.fromEntries(named) };
+      const around = parent === undefined ? root : (contexts[parent] ?? root);
+      const span = this.#tracer.startSpan(
+        isStorageRequest ? `storage ${name}` : name,
+        options,
+        around,
+      );
+      contexts.push(trace.setSpan(ROOT_CONTEXT, span));
+      span.end(startTime + durationMs);
+    }
   }
 
   recordStatement({ sql, ms, error, database }: EndedStatement): void {
@@ -155,11 +181,15 @@ function idsOf(span: Span): TraceIds {
   return { trace_id, span_id };
 }
 
-function endWith(span: Span, promise: Promise<unknown>): void {
-  const end = () => span.end();
+/** Ends a span with a promise. `before` runs directly before the end. */
+function endWith(span: Span, promise: Promise<unknown>, before: () => void = () => {}): void {
+  const end = () => {
+    before();
+    span.end();
+  };
   promise.then(end, (error) => {
     failed(span, errorType(error));
-    span.end();
+    end();
   });
 }
 

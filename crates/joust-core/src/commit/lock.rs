@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
+use tracing::{Instrument, info_span};
 
 use super::context::CommitContext;
 use super::policy;
@@ -98,7 +99,8 @@ impl HeldLock {
     pub async fn take(&self) {
         let is_taken = self.guard.lock().is_some();
         if !is_taken {
-            let guard = self.of.clone().lock_owned().await;
+            let taken = self.of.clone().lock_owned();
+            let guard = taken.instrument(info_span!("wait for commit lock")).await;
             *self.guard.lock() = Some(guard);
         }
     }

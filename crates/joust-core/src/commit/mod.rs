@@ -35,6 +35,7 @@ use lance_table::io::commit::{
 };
 use lance_table::transaction::Transaction;
 use object_store::path::Path;
+use tracing::{Instrument, info_span};
 
 use crate::storage::fsync::{PendingFsync, SyncFn, to_disk};
 use crate::storage::{Durability, path_on_disk, scheme};
@@ -94,11 +95,16 @@ impl Handler {
 
                     // 6. Fsync: the files that the version names are on the disk before the manifest.
                     if let Some(sync) = handler.sync {
-                        fsync::sync_files(sync, context, &commit).await?;
+                        fsync::sync_files(sync, context, &commit)
+                            .instrument(info_span!("fsync"))
+                            .await?;
                     }
 
                     // 7. Manifest: write it, if no other commit has this version.
-                    commit.by(handler.manifest.as_ref()).await
+                    commit
+                        .by(handler.manifest.as_ref())
+                        .instrument(info_span!("write manifest"))
+                        .await
                 }
                 .boxed()
             })
@@ -185,6 +191,6 @@ impl CommitHandler for Handler {
             naming_scheme,
             transaction,
         };
-        self.run(commit).await
+        self.run(commit).instrument(info_span!("commit")).await
     }
 }

@@ -21,6 +21,7 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use super::Handler;
 use super::arguments::Commit;
@@ -142,7 +143,7 @@ pub(super) async fn run_to_its_end(
         let (handler, context) = (handler.clone(), context.clone());
         let (base, store) = (base_path.clone(), object_store.clone());
         let (mut manifest, transaction) = (manifest.clone(), transaction.clone());
-        async move {
+        let work = async move {
             let commit = Commit {
                 manifest: &mut manifest,
                 indices,
@@ -155,7 +156,8 @@ pub(super) async fn run_to_its_end(
             let committed = write(&handler, &context, commit).await;
             // If the change no longer waits, it reads the outcome.
             let _ = tell.send((manifest, committed));
-        }
+        };
+        work.in_current_span()
     });
     *last.0.lock() = Some(Tried {
         under_way,

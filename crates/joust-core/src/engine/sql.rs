@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// The rows that a statement writes, as an Arrow stream for the operation that writes them. `table`: the table that
-    /// it changes, if there is one.
+    /// it changes, if there is one; `timeout` is the time that the request has left.
     pub async fn sql_written_rows(
         &self,
         body: &[u8],
@@ -92,6 +92,7 @@ impl Engine {
         listing: Listing,
         table: Option<(String, StorageOptions)>,
         options: ReadOptions,
+        timeout: Option<Duration>,
     ) -> Result<Answer> {
         let sources = self.sql_sources(sources, listing)?;
         let table = table.map(|(location, storage_options)| {
@@ -100,7 +101,7 @@ impl Engine {
                 options,
             )
         });
-        sql::written_rows(body, sources, table, self.sql_resources(None)).await
+        sql::written_rows(body, sources, table, self.sql_resources(timeout)).await
     }
 
     /// The result of a statement that the server ran.

@@ -10,6 +10,7 @@ use lance::index::DatasetIndexExt;
 use lance::index::vector::pq_quantizer_minimum_rows;
 use lance_core::datatypes::parse_field_path;
 use lance_table::format::IndexMetadata;
+use tracing::{Instrument, info_span};
 
 use super::kind::Kind;
 use super::params::build_params;
@@ -19,7 +20,7 @@ use crate::commit::{Policy, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::text;
-use crate::work::{OnProgress, Progress};
+use crate::work::WorkContext;
 
 /// A validated index definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Table {
 
     /// Builds an index and commits it. Dropping the future cancels the build. If that happens during the commit, the
     /// index may exist nevertheless, which a later [attempt](Self::for_request) detects.
-    pub async fn create_index(&self, spec: &str, on_progress: OnProgress) -> Result<()> {
+    pub async fn create_index(&self, spec: &str, work: &WorkContext) -> Result<()> {
         match self.earlier().await {
             Ok(None) => {}
             // The outcome of an earlier attempt can no longer be determined: the name shows whether the index exists.
@@ -63,11 +64,7 @@ impl Table {
         let newest = self.newest().await?;
         let target = prepare(&newest, &spec).await?;
         let memory = self.memory_for_job(training(&newest, &spec, &target), |stage| {
-            on_progress(Progress {
-                stage: stage.to_string(),
-                completed: 0,
-                total: None,
-            });
+            work.report(stage, 0, None);
         });
         let _memory = memory.await;
         if target.kind == Kind::Text {
@@ -76,8 +73,8 @@ impl Table {
                 name: &target.name,
                 column: &text::TextColumn::find(&newest, &target.column)?,
             };
-            let build = text::build(self, what, &analysis, &on_progress);
-            return build.await;
+            let build = text::build(self, what, &analysis, work);
+            return build.instrument(info_span!("build text index")).await;
         }
         let (index_type, params) = build_params(&spec, &target)?;
         check_rows(&newest, &spec, &target).await?;
@@ -87,8 +84,9 @@ impl Table {
             .create_index_builder(&columns, index_type, params.as_ref())
             .name(target.name)
             .replace(spec.replaces())
-            .progress(Arc::new(Reporter::new(on_progress)))
-            .into_future();
+            .progress(Arc::new(Reporter::new(work.clone())))
+            .into_future()
+            .instrument(info_span!("build index"));
         self.commit(Policy::IndexBuild, build)
             .await
             .map_err(Error::of_input)?;

@@ -6,18 +6,18 @@ use async_trait::async_trait;
 use lance_index::progress::IndexBuildProgress;
 use parking_lot::Mutex;
 
-use crate::work::{OnProgress, Progress};
+use crate::work::{Progress, WorkContext};
 
 /// Forwards Lance's progress.
 pub(crate) struct Reporter {
-    on_progress: OnProgress,
+    work: WorkContext,
     now: Mutex<Progress>,
 }
 
 impl Reporter {
-    pub fn new(on_progress: OnProgress) -> Self {
+    pub fn new(work: WorkContext) -> Self {
         Self {
-            on_progress,
+            work,
             now: Mutex::default(),
         }
     }
@@ -25,8 +25,7 @@ impl Reporter {
     fn report(&self, change: impl FnOnce(&mut Progress)) {
         let mut now = self.now.lock();
         change(&mut now);
-        let now = now.clone();
-        (self.on_progress)(now);
+        self.work.report_progress(now.clone());
     }
 }
 

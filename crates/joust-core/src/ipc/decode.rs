@@ -1,7 +1,6 @@
 //! Decodes an upload into record batches.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -16,6 +15,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::try_unfold;
 use tokio::task::yield_now;
 
+use super::contained::contained;
 use super::framing::{Framer, Message, kind, malformed};
 use super::guard::Limits;
 use super::known_schemas::KnownSchemas;
@@ -121,7 +121,7 @@ impl Decoder {
                     .header_as_record_batch()
                     .ok_or_else(|| malformed("a record batch has no header"))?;
                 let dictionaries = &self.dictionaries;
-                contained(|| {
+                valid(|| {
                     read_record_batch(body, batch, schema.clone(), dictionaries, None, &version)
                 })
                 .map(Some)
@@ -131,7 +131,7 @@ impl Decoder {
                     .header_as_dictionary_batch()
                     .ok_or_else(|| malformed("a dictionary has no header"))?;
                 let dictionaries = &mut self.dictionaries;
-                contained(|| read_dictionary(body, dictionary, schema, dictionaries, &version))?;
+                valid(|| read_dictionary(body, dictionary, schema, dictionaries, &version))?;
                 Ok(None)
             }
             other => Err(malformed(&format!(
@@ -162,7 +162,7 @@ fn new_schema(message: &Message) -> Result<SchemaRef> {
             kind(header.header_type())
         )));
     };
-    let schema = contained(|| Ok(fb_to_schema(schema)))?;
+    let schema = valid(|| Ok(fb_to_schema(schema)))?;
     check_names(schema.fields(), "the schema")?;
     Ok(Arc::new(without_functions(without_definition(schema))))
 }
@@ -197,13 +197,11 @@ fn check_children(field: &Field) -> Result<()> {
 }
 
 /// Arrow's readers validate their input, but panic on some malformed input; both are the same error for the client.
-fn contained<T>(
-    read: impl FnOnce() -> std::result::Result<T, arrow::error::ArrowError>,
-) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(malformed(&error.to_string())),
-        Err(_) => Err(malformed("its metadata contradicts itself")),
+fn valid<T>(read: impl FnOnce() -> std::result::Result<T, arrow::error::ArrowError>) -> Result<T> {
+    match contained(read) {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(error)) => Err(malformed(&error.to_string())),
+        None => Err(malformed("its metadata contradicts itself")),
     }
 }
 

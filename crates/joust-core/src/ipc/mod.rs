@@ -1,6 +1,7 @@
 //! Arrow IPC at the boundary of the engine: request and result bodies are byte chunks.
 
 mod ahead;
+mod contained;
 mod decode;
 mod encode;
 mod framing;

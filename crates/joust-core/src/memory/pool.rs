@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::{Instrument, info_span};
 
 use super::Budget;
 use crate::error::{Code, Error, Result};
@@ -122,7 +123,9 @@ impl Memory {
         }
         let began = Instant::now();
         let wanted = self.0.free.acquire_many(self.permits(bytes));
-        let taken = tokio::time::timeout(patience.0, wanted).await;
+        let taken = tokio::time::timeout(patience.0, wanted)
+            .instrument(info_span!("wait for memory"))
+            .await;
         patience.0 = patience.0.saturating_sub(began.elapsed());
         match taken {
             Ok(Ok(permit)) => Ok(self.reservation(purpose, permit)),

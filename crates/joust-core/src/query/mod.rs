@@ -31,6 +31,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use lance::Dataset;
+use tracing::field::Empty;
+use tracing::{Instrument, info_span};
 
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
@@ -76,7 +78,8 @@ impl Table {
 
     async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
         let mut query = Query::decode(body)?;
-        let dataset = self.queried(&query, &options).await?;
+        let opened = self.queried(&query, &options);
+        let dataset = opened.instrument(info_span!("open version")).await?;
         if let Some(rows) = self.rows() {
             rows.admit(&dataset, query.condition()).await?;
             query.restrict(rows)?;
@@ -86,8 +89,13 @@ impl Table {
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
-        let plan = self.plan(&dataset, query, evaluation).await?;
-        plan.execute(self.caches()?, options.format, memory).await
+        let plan = self.plan(&dataset, query, evaluation);
+        let plan = plan
+            .instrument(info_span!("plan query", strategy = Empty))
+            .await?;
+        plan.execute(self.caches()?, options.format, memory)
+            .instrument(info_span!("execute query"))
+            .await
     }
 
     /// The version to read.
@@ -123,6 +131,8 @@ impl Table {
             query,
             sort_bytes: budget.sorting(),
         };
-        Plan::choose(scan, self.caches()?).await
+        let plan = Plan::choose(scan, self.caches()?).await?;
+        tracing::Span::current().record("strategy", plan.name());
+        Ok(plan)
     }
 }

@@ -40,6 +40,16 @@ impl Plan {
         Ok(Self { strategy, scan })
     }
 
+    /// The name of the strategy.
+    pub fn name(&self) -> &'static str {
+        match &self.strategy {
+            Strategy::Text(_) => "text",
+            Strategy::Nearest(_) => "nearest",
+            Strategy::Reads(_) => "reads",
+            Strategy::Scan => "scan",
+        }
+    }
+
     /// Reports errors of the query that only Lance's planner finds.
     pub async fn check(&self) -> Result<()> {
         match &self.strategy {

@@ -94,10 +94,16 @@ async fn build(source: &Source, query: &Query) -> Result<Scanner> {
         }
         (None, None) => None,
     };
-    limit(&mut scanner, query, batch)?;
+    // `sorting` cuts a search for no rows: DataFusion cannot sort for no rows.
+    if !batch && (query.k > 0 || scored.is_none()) {
+        limit(&mut scanner, query)?;
+    }
     project(&mut scanner, &dataset, query, scored)?;
     if let Some(order) = &query.order_by {
-        scanner.order_by(Some(ordering(&dataset, order)?))?;
+        let columns = ordering(&dataset, order)?;
+        if query.k > 0 {
+            scanner.order_by(Some(columns))?;
+        }
     }
     Ok(scanner)
 }
@@ -123,7 +129,7 @@ pub async fn texts(source: &Source, query: &Query, text: &TextQuery) -> Result<S
 }
 
 fn half(mut scanner: Scanner, query: &Query, value: &str) -> Result<Scanner> {
-    let reach = i64::try_from(query.reach()).ok();
+    let reach = i64::try_from(query.reach().max(1)).ok();
     scanner.limit(reach.filter(|reach| *reach < i64::MAX), None)?;
     scanner.disable_scoring_autoprojection();
     scanner.project_with_transform(&[(value, value)])?;
@@ -169,7 +175,7 @@ async fn search_by_text(
             "`highlight` needs an FTS index on the columns that are searched",
         ));
     }
-    scanner.full_text_search(text::native(text, query.reach())?)?;
+    scanner.full_text_search(text::native(text, query.reach().max(1))?)?;
     stale_rows::tell(scanner, dataset).await?;
     Ok(())
 }
@@ -200,14 +206,8 @@ async fn search_by_vector(
     Ok(batch)
 }
 
-/// Limit and offset over the whole result. In a batch, each vector has its own offset: see the answer.
-fn limit(scanner: &mut Scanner, query: &Query, batch: bool) -> Result<()> {
-    if batch {
-        if query.k == 0 {
-            scanner.limit(Some(0), None)?;
-        }
-        return Ok(());
-    }
+/// Limit and offset over the whole result. In a batch, each vector has its own limit and offset: see the answer.
+fn limit(scanner: &mut Scanner, query: &Query) -> Result<()> {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let limit = Some(signed(query.k)).filter(|limit| *limit < i64::MAX);
     let offset = query.offset.filter(|offset| *offset > 0).map(signed);

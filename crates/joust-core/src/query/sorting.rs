@@ -63,10 +63,13 @@ pub async fn plan(
         batch_size: *rows_at_once,
         ..LanceExecutionOptions::default()
     };
-    if query.order_by.is_none() {
-        let plan = stale_rows::plan(&scanner, dataset)
+    if query.order_by.is_none() || query.k == 0 {
+        let mut plan = stale_rows::plan(&scanner, dataset)
             .await
             .map_err(Error::of_input)?;
+        if query.k == 0 {
+            plan = Arc::new(GlobalLimitExec::new(plan, 0, Some(0)));
+        }
         return Ok(Sorted { plan, options });
     }
     let batch = rows_in(dataset, bytes / BATCHES).min(BATCH_ROWS);

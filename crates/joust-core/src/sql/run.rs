@@ -10,6 +10,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance::io::RecordBatchStream;
+use tracing::{Instrument, info_span};
 
 use super::information::Information;
 use super::merge_join::Planned;
@@ -130,8 +131,11 @@ async fn start(
     let request = Request::decode(body)?;
     request.check_bound()?;
     let mut statement = request.statement()?;
-    let mut tables = Tables::of(&statement, sources, resources).await?;
-    tables.search(&mut statement).await?;
+    let mut tables = Tables::of(&statement, sources, resources)
+        .instrument(info_span!("open versions"))
+        .await?;
+    let search = tables.search(&mut statement);
+    search.instrument(info_span!("search")).await?;
     if let Some(explain) = statement.explain {
         let searches = tables.search_plans(explain).await?;
         let text = planned(tables.explained(statement, request.limit, explain, searches)).await?;

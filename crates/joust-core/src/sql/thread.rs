@@ -20,6 +20,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
+use tracing::{Instrument, info_span};
 
 use crate::error::{Code, Error, Result};
 use crate::memory::Reservation;
@@ -137,6 +138,7 @@ pub async fn on_own_thread(
         };
         select(pin!(sender.closed()), pin!(send)).await;
     };
+    let work = work.instrument(info_span!("execute statement"));
     std::thread::Builder::new()
         .name("joust-sql".to_string())
         .stack_size(STACK)

@@ -79,6 +79,7 @@ use crate::commit::OnBranch;
 use crate::names::unknown_branch;
 use crate::schema::{RowFilter, check_not_view};
 use crate::storage::Durability;
+use crate::trace;
 
 /// A table's address. Cheap to clone; clones share the open dataset.
 #[derive(Clone)]
@@ -168,6 +169,7 @@ impl Table {
     }
 
     pub(crate) async fn dataset(&self, options: ReadOptions) -> Result<Arc<Dataset>> {
+        trace::reads(self.handle.location());
         self.handle.at(options).await
     }
 
@@ -177,6 +179,7 @@ impl Table {
     }
 
     async fn current(&self) -> Result<Current> {
+        trace::reads(self.handle.location());
         let now = SystemTime::now();
         let current = self.handle.current(Some(now), None).await?;
         match &self.began_on {

@@ -12,6 +12,7 @@ use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteDestination, WriteMode, WriteParams};
 use parking_lot::Mutex;
+use tracing::{Instrument, info_span};
 
 use super::Table;
 use super::gather::{Gathered, gather, whole};
@@ -86,6 +87,7 @@ impl Table {
         let transaction = InsertBuilder::new(destination)
             .with_params(&params)
             .execute_uncommitted_stream(watch.clone().over(ahead(rows)))
+            .instrument(info_span!("write data files"))
             .await
             // Lance wraps the error of a broken upload: the first cause is the actual one.
             .map_err(|error| watch.failure().unwrap_or_else(|| refused(error)))?;

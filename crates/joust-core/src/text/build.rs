@@ -17,7 +17,7 @@ use super::fill::{Making, Rows};
 use crate::commit::{Attempts, LastCommit, Policy};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
-use crate::work::{OnProgress, Progress};
+use crate::work::{Progress, WorkContext};
 
 /// The most memory for terms and postings until they are written: a quarter of the memory of a job.
 const MEMORY: usize = 128 << 20;
@@ -51,11 +51,11 @@ pub async fn build(
     table: &Table,
     target: Target<'_>,
     analysis: &Analysis,
-    on_progress: &OnProgress,
+    work: &WorkContext,
 ) -> Result<()> {
     let mut attempts = Attempts::at(Policy::TextIndex);
     loop {
-        match attempt_build(table, &target, analysis, on_progress).await {
+        match attempt_build(table, &target, analysis, work).await {
             Err(error) => attempts.lost(error).await?,
             done => return done,
         }
@@ -66,7 +66,7 @@ async fn attempt_build(
     table: &Table,
     target: &Target<'_>,
     analysis: &Analysis,
-    on_progress: &OnProgress,
+    work: &WorkContext,
 ) -> Result<()> {
     let table = &table.begun().await?;
     let dataset = table.newest().await?;
@@ -75,10 +75,10 @@ async fn attempt_build(
         completed: 0,
         total: Some(dataset.count_rows(None).await? as u64),
     };
-    on_progress(progress.clone());
+    work.report_progress(progress.clone());
     let mut report = |rows: u64| {
         progress.completed += rows;
-        on_progress(progress.clone());
+        work.report_progress(progress.clone());
     };
     let source = Source {
         dataset: &dataset,

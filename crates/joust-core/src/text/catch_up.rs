@@ -15,7 +15,7 @@ use super::visible;
 use crate::commit::is_conflict;
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
-use crate::work::{OnProgress, Progress};
+use crate::work::{Progress, WorkContext};
 
 /// Segments of about one size that are merged.
 const ALIKE: usize = 4;
@@ -32,11 +32,11 @@ pub async fn catch_up(
     table: &Table,
     name: &str,
     caches: &TextCaches,
-    on_progress: &OnProgress,
+    work: &WorkContext,
 ) -> Result<Option<u64>> {
     let mut made = None;
     for _ in 0..ROUNDS {
-        match round(table, name, caches, on_progress).await {
+        match round(table, name, caches, work).await {
             Err(error) if is_conflict(&error) => {}
             Err(error) => return Err(error),
             Ok(None) => return Ok(made),
@@ -51,10 +51,10 @@ async fn round(
     table: &Table,
     name: &str,
     caches: &TextCaches,
-    on_progress: &OnProgress,
+    work: &WorkContext,
 ) -> Result<Option<u64>> {
-    match add_tail(table, name, caches, on_progress).await? {
-        None => rewrite(table, name, caches, on_progress).await,
+    match add_tail(table, name, caches, work).await? {
+        None => rewrite(table, name, caches, work).await,
         version => Ok(version),
     }
 }
@@ -64,7 +64,7 @@ async fn add_tail(
     table: &Table,
     name: &str,
     caches: &TextCaches,
-    on_progress: &OnProgress,
+    work: &WorkContext,
 ) -> Result<Option<u64>> {
     let table = &table.begun().await?;
     let dataset = table.newest().await?;
@@ -92,10 +92,10 @@ async fn add_tail(
             .map(|fragment| fragment.num_rows().map(|rows| rows as u64))
             .sum(),
     };
-    on_progress(progress.clone());
+    work.report_progress(progress.clone());
     let mut report = |rows: u64| {
         progress.completed += rows;
-        on_progress(progress.clone());
+        work.report_progress(progress.clone());
     };
     let analysis = &first.details.analysis;
     let source = Source {
@@ -118,7 +118,7 @@ async fn rewrite(
     table: &Table,
     name: &str,
     caches: &TextCaches,
-    on_progress: &OnProgress,
+    work: &WorkContext,
 ) -> Result<Option<u64>> {
     let table = &table.begun().await?;
     let dataset = table.newest().await?;
@@ -131,11 +131,7 @@ async fn rewrite(
         return Ok(None);
     };
     let column = TextColumn::of(&dataset, first)?;
-    on_progress(Progress {
-        stage: "merge_segments".to_string(),
-        completed: 0,
-        total: None,
-    });
+    work.report("merge_segments", 0, None);
     let mut sources = Vec::new();
     let mut fragments = RoaringBitmap::new();
     for entry in &chosen {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use joust_core::table::{Alteration, Attempt, NewColumn, ReadOptions, Update};
-use joust_core::{Code, Engine, EngineOptions, Result, Table, ipc};
+use joust_core::{Code, Engine, EngineOptions, Result, Table, WorkContext, ipc};
 
 use crate::sent::upload;
 
@@ -279,20 +279,26 @@ async fn an_index_whose_build_was_stopped_in_its_commit_is_not_built_again() {
             id: kind.into(),
             since: Some(SystemTime::now()),
         });
-        build.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+        build
+            .create_index(&spec, &WorkContext::default())
+            .await
+            .unwrap();
         let version = table
             .describe(ReadOptions::default())
             .await
             .unwrap()
             .version;
-        build.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+        build
+            .create_index(&spec, &WorkContext::default())
+            .await
+            .unwrap();
         let after = table
             .describe(ReadOptions::default())
             .await
             .unwrap()
             .version;
         assert_eq!(after, version, "{kind}");
-        let other = table.create_index(&spec, Arc::new(|_| {})).await;
+        let other = table.create_index(&spec, &WorkContext::default()).await;
         assert_eq!(code(other), Code::TableIndexAlreadyExists, "{kind}");
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use joust_core::jobs::maintenance::Compact;
 use joust_core::table::ReadOptions;
+use joust_core::work::{CancellationToken, OnProgress};
 use joust_core::{Engine, EngineOptions, Table, WorkContext, ipc};
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
@@ -42,7 +43,7 @@ fn to(rows: usize) -> Compact {
 fn deleting(table: &Table) -> (WorkContext, Arc<parking_lot::Mutex<Vec<JoinHandle<()>>>>) {
     let deletes = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let (table, started, next) = (table.clone(), deletes.clone(), AtomicI64::new(0));
-    let work = WorkContext::new(Arc::new(move |progress| {
+    let on_progress: OnProgress = Arc::new(move |progress| {
         if progress.stage != "compact" || progress.completed > 1 {
             return;
         }
@@ -55,7 +56,8 @@ fn deleting(table: &Table) -> (WorkContext, Arc<parking_lot::Mutex<Vec<JoinHandl
         if !ended {
             started.lock().push(delete);
         }
-    }));
+    });
+    let work = WorkContext::new(on_progress, CancellationToken::new());
     (work, deletes)
 }
 
@@ -103,7 +105,7 @@ async fn fragments_that_are_large_enough_stay_until_too_much_of_them_is_deleted(
         below: Some(5),
         ..Compact::default()
     };
-    let work = WorkContext::new(Arc::new(|_| ()));
+    let work = WorkContext::default();
     // Twelve rows, although a fragment of five is not looked at any more.
     let first = table.compact(&below, &work).await.unwrap();
     assert_eq!((first.fragments_removed, first.fragments_added), (4, 1));

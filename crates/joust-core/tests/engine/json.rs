@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
 use joust_core::table::ReadOptions;
-use joust_core::{Code, Result, Table};
+use joust_core::{Code, Result, Table, WorkContext};
 use lance::Dataset;
 use lance::dataset::WriteParams;
 use lance_arrow::json::{encode_json, json_field};
@@ -74,7 +74,10 @@ async fn a_value_that_can_not_be_printed_is_an_error_wherever_it_is_read() {
     let place = Place::new();
     let table = table(&place).await;
     let spec = json!({ "column": "text", "index_type": "FTS" }).to_string();
-    table.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+    table
+        .create_index(&spec, &WorkContext::default())
+        .await
+        .unwrap();
     let words = |words: &str| json!({ "string_query": { "query": words } });
     for body in [
         json!({ "k": 10 }),
@@ -103,7 +106,7 @@ async fn a_value_that_can_not_be_printed_is_an_error_wherever_it_is_read() {
         query(&table, body).await.unwrap();
     }
     let spec = json!({ "column": "j", "index_type": "FTS" }).to_string();
-    let error = table.create_index(&spec, Arc::new(|_| {})).await;
+    let error = table.create_index(&spec, &WorkContext::default()).await;
     assert_eq!(error.unwrap_err().code(), Code::InvalidTableState);
     table.delete("id = 2").await.unwrap();
     query(&table, json!({ "k": 10 })).await.unwrap();

@@ -12,7 +12,7 @@ use arrow::array::{
 use arrow::datatypes::{Float32Type, Int64Type};
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
-use joust_core::{Engine, EngineOptions, Table};
+use joust_core::{Engine, EngineOptions, Table, WorkContext};
 use lance::Dataset;
 use lance::dataset::WriteParams;
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ async fn a_column_hides_only_behind_the_value_that_a_search_knows() {
     let tables = [engine(None), engine(Some(0))];
     let spec = json!({ "column": "text", "index_type": "FTS" }).to_string();
     tables[0]
-        .create_index(&spec, Arc::new(|_| {}))
+        .create_index(&spec, &WorkContext::default())
         .await
         .unwrap();
 

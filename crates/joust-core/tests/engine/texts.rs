@@ -66,10 +66,13 @@ async fn table() -> (Table, tempfile::TempDir) {
             "column": column, "index_type": kind, "with_position": true, "stem": false,
         });
         let spec = spec.to_string();
-        table.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+        table
+            .create_index(&spec, &WorkContext::default())
+            .await
+            .unwrap();
     }
     table.delete("id % 3 != 0").await.unwrap();
-    let work = WorkContext::new(Arc::new(|_| {}));
+    let work = WorkContext::default();
     let compacted = table.compact(&Default::default(), &work).await.unwrap();
     assert!(compacted.published_version.is_some());
     (table, directory)
@@ -220,7 +223,7 @@ async fn by_word(table: &Table, word: &str) -> usize {
 #[tokio::test]
 async fn changed_rows_are_found_by_what_they_say_now() {
     let (table, _directory) = table().await;
-    let catch_up = || async { table.catch_up(Arc::new(|_| {})).await.unwrap() };
+    let catch_up = || async { table.catch_up(&WorkContext::default()).await.unwrap() };
     table.append(rows(60..90)).await.unwrap();
     catch_up().await;
     let before = by_word(&table, "pie").await;

@@ -9,6 +9,7 @@ use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::fragment::FileFragment;
 use lance::dataset::transaction::{Operation, TransactionBuilder};
+use tracing::{Instrument, info_span};
 
 use super::binding::{Binding, check_computed, find};
 use super::changed::Before;
@@ -74,7 +75,9 @@ impl Table {
                 binding: &binding,
                 backfill,
             };
-            stage_all(&mut staging, &wanted, work).await?;
+            stage_all(&mut staging, &wanted, work)
+                .instrument(info_span!("compute columns"))
+                .await?;
             // From here on a version may reference the files, even if the outcome never arrives.
             staging.committing = true;
             work.set_committing(true);

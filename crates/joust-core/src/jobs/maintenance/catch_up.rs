@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::index::{IndexDescription, Kind, Reporter};
 use crate::table::{ReadOptions, Table};
 use crate::text;
-use crate::work::OnProgress;
+use crate::work::WorkContext;
 
 /// The most parts of an index that a search visits; with more they are merged.
 const MOST_SEGMENTS: u64 = 8;
@@ -26,7 +26,7 @@ pub struct CaughtUp {
 
 impl Table {
     /// Adds missing rows to all indexes, as new parts, or merges the parts of an index if there are many.
-    pub async fn catch_up(&self, on_progress: OnProgress) -> Result<CaughtUp> {
+    pub async fn catch_up(&self, work: &WorkContext) -> Result<CaughtUp> {
         let mut done = CaughtUp::default();
         let behind = self.list_indices(ReadOptions::default()).await?;
         let mut memory = None;
@@ -36,7 +36,7 @@ impl Table {
             }
             if index.index_type == Kind::Text.name() {
                 if let Some(version) =
-                    text::catch_up(self, &index.name, self.caches()?.text(), &on_progress).await?
+                    text::catch_up(self, &index.name, self.caches()?.text(), work).await?
                 {
                     done.published_version = Some(version);
                     done.indexes.push(index.name.clone());
@@ -46,7 +46,7 @@ impl Table {
             if index.num_unindexed_rows == 0 {
                 continue;
             }
-            if let Some(version) = self.optimize(index, &on_progress).await? {
+            if let Some(version) = self.optimize(index, work).await? {
                 done.published_version = Some(version);
                 done.indexes.push(index.name.clone());
             }
@@ -54,11 +54,7 @@ impl Table {
         Ok(done)
     }
 
-    async fn optimize(
-        &self,
-        index: &IndexDescription,
-        on_progress: &OnProgress,
-    ) -> Result<Option<u64>> {
+    async fn optimize(&self, index: &IndexDescription, work: &WorkContext) -> Result<Option<u64>> {
         let mut attempts = Attempts::at(Policy::IndexCatchUp);
         loop {
             let (mut dataset, _version) = self.copy_of_newest().await?;
@@ -72,7 +68,7 @@ impl Table {
             };
             let options = &options
                 .index_names(vec![index.name.clone()])
-                .progress(Arc::new(Reporter::new(on_progress.clone())));
+                .progress(Arc::new(Reporter::new(work.clone())));
             let optimize = dataset.optimize_indices(options);
             match self.commit(Policy::IndexCatchUp, optimize).await {
                 Ok(()) if dataset.version_id() == before => return Ok(None),

@@ -12,6 +12,7 @@ use lance::dataset::optimize::{
     plan_compaction,
 };
 use lance_table::format::Fragment;
+use tracing::{Instrument, info_span};
 
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Error, Result};
@@ -81,7 +82,9 @@ impl Table {
                     ..Compacted::default()
                 });
             }
-            let rewritten = rewrite(&source, &plan, compact.concurrency, work).await?;
+            let rewritten = rewrite(&source, &plan, compact.concurrency, work)
+                .instrument(info_span!("rewrite fragments"))
+                .await?;
             // Excludes changes of rows between the last check of the groups and their commit.
             let turn = match turn {
                 Some(turn) => turn,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::ipc::{Format, UploadReader, sent};
 use crate::query::QueryOptions;
-use crate::{Engine, EngineOptions, Table};
+use crate::{Engine, EngineOptions, Table, WorkContext};
 
 const ROWS: i64 = 600;
 const DIMENSION: i32 = 8;
@@ -32,7 +32,10 @@ impl Place {
             json!({ "column": "name", "index_type": "FTS" }),
         ] {
             let spec = spec.to_string();
-            table.create_index(&spec, Arc::new(|_| {})).await.unwrap();
+            table
+                .create_index(&spec, &WorkContext::default())
+                .await
+                .unwrap();
         }
         place
     }

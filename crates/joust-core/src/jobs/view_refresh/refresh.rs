@@ -15,6 +15,7 @@ use lance::dataset::transaction::{Operation, Transaction, TransactionBuilder};
 use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode, WriteParams};
 use lance_table::format::Fragment;
 use serde_json::json;
+use tracing::{Instrument, info_span};
 
 use super::{Refresh, Refreshed, Source, ViewDefinition, query, schema};
 use crate::commit::{Attempts, Policy, always_lost};
@@ -63,7 +64,11 @@ impl Table {
             let rows = schema::conform(rows, Arc::new(fields));
             write(&view, rows, refresh.max_rows_per_fragment, work.clone()).await
         };
-        let (fragments, rows_written) = self.tables().view_deadline().spend(written).await?;
+        let (fragments, rows_written) = self
+            .tables()
+            .view_deadline()
+            .spend(written.instrument(info_span!("compute view")))
+            .await?;
         work.set_committing(true);
         let source_versions: Vec<u64> = sources
             .iter()

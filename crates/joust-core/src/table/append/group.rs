@@ -17,6 +17,7 @@ use futures::future::select;
 use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use lance::dataset::{InsertBuilder, WriteMode};
+use tracing::{Instrument, Span, info_span};
 
 use super::group_commit::{Group, GroupCommits, Staged, refuse};
 use super::queue::{Rows, Waiting};
@@ -68,11 +69,20 @@ pub(super) async fn commit_all(mut committer: Committer) {
     let mut commits = GroupCommits::default();
     while let Some(group) = appends.take() {
         let size = group.len();
+        // The spans of a group belong to the call of its first upload.
+        let call = group
+            .first()
+            .map_or_else(Span::none, |upload| upload.span.clone());
         let made_ready = async {
             let group = stage_all(table, group).await;
-            commits.end().await;
+            commits
+                .end()
+                .instrument(info_span!("wait for previous commit"))
+                .await;
             for_newest(table, group?).await
         };
+        let made_ready =
+            made_ready.instrument(info_span!(parent: &call, "prepare group", uploads = size));
         // A panic drops the answers of the group, which reports it, and affects nothing else.
         let made_ready = AssertUnwindSafe(made_ready).catch_unwind().await;
         commits.end().await;
@@ -80,7 +90,7 @@ pub(super) async fn commit_all(mut committer: Committer) {
             continue;
         };
         let started = Instant::now();
-        commits.begin(table, group);
+        call.in_scope(|| commits.begin(table, group));
         let committed = async {
             commits.end().await;
             if size > 1 {

@@ -19,6 +19,7 @@ use futures::future::{Either, ready};
 use lance::dataset::WriteMode;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 pub(super) use queue::Queue;
 
@@ -70,7 +71,8 @@ impl Table {
             || self.handle.branch().is_some()
             || self.attempt.as_ref().is_some_and(|own| own.since.is_some());
         if may_wait {
-            tokio::spawn(async move { answer.tell(table.append(upload).await) });
+            let appended = async move { answer.tell(table.append(upload).await) };
+            tokio::spawn(appended.in_current_span());
             return;
         }
         let mut arrived = Box::pin(async move { table.arrived(upload).await });
@@ -81,7 +83,7 @@ impl Table {
         };
         let table = self.clone();
         let written = async move { table.append_arrived(arrived.await?).await };
-        tokio::spawn(async move { answer.tell(written.await) });
+        tokio::spawn(async move { answer.tell(written.await) }.in_current_span());
     }
 
     async fn arrived(&self, upload: UploadReader) -> Result<Arrived> {
@@ -160,7 +162,7 @@ impl Table {
         match self.handle.is_local() {
             true => spawn_on_worker(work),
             // It mostly waits for the network.
-            false => tokio::spawn(work),
+            false => tokio::spawn(work.in_current_span()),
         }
     }
 }

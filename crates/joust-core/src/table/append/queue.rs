@@ -10,6 +10,7 @@ use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tracing::Span;
 
 use crate::commit::{OnBranch, RequestStamp};
 use crate::error::{Code, Error, Result};
@@ -90,6 +91,8 @@ pub(super) struct Waiting {
     pub rows: Rows,
     /// The request stamp for its commit.
     pub stamp: Option<RequestStamp>,
+    /// The traced call that waits for it.
+    pub span: Span,
     bytes: usize,
     answer: Answer,
 }
@@ -107,6 +110,7 @@ impl Waiting {
         };
         Self {
             stamp: stamp(rows.count()),
+            span: Span::current(),
             rows,
             bytes,
             answer,

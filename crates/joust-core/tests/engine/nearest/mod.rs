@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use joust_core::WorkContext;
 use joust_core::table::{Merge, ReadOptions};
 use model::model;
 use pair::{DIMENSION, Element, Pair, answer, batch, decode, number, options};
@@ -237,7 +238,7 @@ async fn rows_that_a_compaction_removed_are_not_found() {
     let pair = Pair::new(0..300, 64 << 20).await;
     pair.index("IVF_FLAT", "l2").await;
     pair.asking.delete("id < 150").await.unwrap();
-    let work = joust_core::WorkContext::new(Arc::new(|_| {}));
+    let work = WorkContext::default();
     pair.asking
         .compact(&Default::default(), &work)
         .await

@@ -1,7 +1,6 @@
 //! Random tables, changes and queries.
 
-use std::sync::Arc;
-
+use joust_core::WorkContext;
 use joust_core::table::Update;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -32,7 +31,7 @@ async fn apply(pair: &Pair, change: &Change, rows: &mut i64) {
         Change::Index(kind, metric) => pair.index(kind, metric).await,
         Change::ScalarIndex(column, kind) => pair.scalar_index(column, kind).await,
         Change::CatchUp => {
-            table.catch_up(Arc::new(|_| {})).await.unwrap();
+            table.catch_up(&WorkContext::default()).await.unwrap();
         }
         Change::Compact => pair.compact().await,
     }

@@ -11,7 +11,7 @@ use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
-use joust_core::{Engine, EngineOptions, Table, ipc};
+use joust_core::{Engine, EngineOptions, Table, WorkContext, ipc};
 
 use crate::sent::upload;
 
@@ -79,7 +79,7 @@ impl Pair {
     }
 
     pub async fn compact(&self) {
-        let work = joust_core::WorkContext::new(Arc::new(|_| {}));
+        let work = WorkContext::default();
         let compacted = self.asking.compact(&Default::default(), &work).await;
         compacted.unwrap();
     }
@@ -87,7 +87,10 @@ impl Pair {
     pub async fn scalar_index(&self, column: &str, kind: &str) {
         let spec = serde_json::json!({ "column": column, "index_type": kind, "replace": true });
         let spec = spec.to_string();
-        let built = self.asking.create_index(&spec, Arc::new(|_| {})).await;
+        let built = self
+            .asking
+            .create_index(&spec, &WorkContext::default())
+            .await;
         built.unwrap();
     }
 
@@ -97,7 +100,10 @@ impl Pair {
             "num_sub_vectors": 4, "num_bits": 8, "sample_rate": 2, "replace": true, "name": "v",
         });
         let spec = spec.to_string();
-        let built = self.asking.create_index(&spec, Arc::new(|_| {})).await;
+        let built = self
+            .asking
+            .create_index(&spec, &WorkContext::default())
+            .await;
         built.is_ok()
     }
 
