@@ -1,6 +1,7 @@
 import {
   copyFileSync,
   existsSync,
+  readdirSync,
   readFileSync,
   renameSync,
   statSync,
@@ -9,7 +10,7 @@ import {
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { cargo } from "./cargo.mjs";
-import { crateNames, crateWeights } from "./crates.mjs";
+import { ADDON_CRATES, crateNames, crateWeights } from "./crates.mjs";
 import { chosenFeatures, FEATURES, featureFlags } from "./features.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { addonPath, platform, profileDir, root, target, targetDir } from "./paths.mjs";
@@ -18,11 +19,18 @@ import { fetchAddon } from "./published-addon.mjs";
 import { cargoBuild, cargoEnvironment } from "./target.mjs";
 import { SLOW, unoptimised, wantsUnoptimised } from "./unoptimised.mjs";
 
-const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml", "crates"];
+const INPUTS = ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "rust-toolchain.toml"];
+/** The addon does not contain it: a new file of its corpus makes no addon stale. */
+const FUZZ_CRATE = "joust-fuzz";
 const STAMP = join(root, "native", ".stamp");
 
 /** The fingerprint of the sources of the addon. A platform package contains it and matches only equal sources. */
-export const addonInputs = () => fingerprint(INPUTS);
+export const addonInputs = () => fingerprint([...INPUTS, ...crateFolders()]);
+
+function crateFolders() {
+  const names = readdirSync(join(root, "crates")).filter((name) => name !== FUZZ_CRATE);
+  return names.map((name) => `crates/${name}`);
+}
 
 export function addonStale() {
   const inputs = addonInputs();
@@ -72,7 +80,7 @@ export async function buildAddon({ profile = "release" } = {}) {
   const flags = [...featureFlags(), ...(quick ? unoptimised(...SLOW) : [])];
   const weights = crateWeights({ quick });
   const progress = new CompileProgress({ weights, names: crateNames(featureFlags(), weights) });
-  const command = [...cargoBuild(target), "--profile", profile, "--workspace", ...flags];
+  const command = [...cargoBuild(target), "--profile", profile, ...ADDON_CRATES, ...flags];
   const code = await cargo([...command, ...progressFlags], {
     env: { ...progressEnvironment, ...cargoEnvironment(target) },
     stdio: ["ignore", "ignore", "pipe"],

@@ -18,7 +18,13 @@ export function crateWeights({ quick = false } = {}) {
 }
 
 /**
- * The names of the crates that a build of the workspace compiles. If cargo fails, the names of the table, because
+ * The crates of the addon: all but joust-fuzz, whose optimisation would take minutes of each build. `npm test` and
+ * `npm run lint` compile it too.
+ */
+export const ADDON_CRATES = ["--workspace", "--exclude", "joust-fuzz"];
+
+/**
+ * The names of the crates that a build of the addon compiles. If cargo fails, the names of the table, because
  * the estimate is optional.
  *
  * @param {readonly string[]} flags cargo's flags that choose features or a target
@@ -26,7 +32,7 @@ export function crateWeights({ quick = false } = {}) {
 export function crateNames(flags, weights = crateWeights()) {
   const format = ["--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
   try {
-    const tree = execFileSync("cargo", ["tree", "--workspace", ...format, ...flags], {
+    const tree = execFileSync("cargo", ["tree", ...ADDON_CRATES, ...format, ...flags], {
       cwd: root,
       encoding: "utf8",
       maxBuffer: 2 ** 26,

@@ -1,6 +1,9 @@
 /** The crates of the workspace whose optimisation takes minutes. */
 export const SLOW = ["joust-core", "joust-node"];
 
+/** These and the crate that compiles their futures again, in builds that no server uses. */
+export const SLOW_IN_TESTS = [...SLOW, "joust-fuzz"];
+
 /** Whether to compile the addon without optimisation: for tests, never for benchmarks. */
 export const wantsUnoptimised = () => process.env.JOUST_UNOPTIMISED === "1";
 

@@ -15,6 +15,7 @@ export const RUST_LAYERS = {
     "memory",
     "plan_format",
     "planning",
+    "trace",
     "version_key",
     "weighted_cache",
     "work",
@@ -52,7 +53,7 @@ export const TYPESCRIPT_IMPORTS = {
   prewarm: [...CATALOG, "tables"],
   limits: JOBS,
   api: SERVICES,
-  auth: [...FOUNDATION, "config", "catalog", "jobs", "api"],
+  auth: [...FOUNDATION, "config", "catalog", "tables", "jobs", "api"],
   operations: [...SERVICES, "api"],
   http: [...FOUNDATION, "config", "engine", "tables", "limits", "auth", "api"],
   flight: [

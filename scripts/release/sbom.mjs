@@ -40,7 +40,7 @@ const file = "release-sbom";
 const format = ["--format", "json", "--spec-version", "1.5"];
 output("cargo", ["cyclonedx", ...format, "--target", "all", "--override-filename", file]);
 renameSync(join(root, "crates", "joust-node", `${file}.json`), crates);
-for (const other of ["joust-core", "joust-text", "protoc-path"]) {
+for (const other of ["joust-core", "joust-flight", "joust-fuzz", "joust-text", "protoc-path"]) {
   rmSync(join(root, "crates", other, `${file}.json`), { force: true });
 }
 check(crates);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/build/paths.mjs";
 import {
   cargoCounts,
+  junitCounts,
   noTests,
   pytestCounts,
   surefireCounts,
@@ -98,6 +99,29 @@ ERROR test_text.py::test_finds - OSError: gone
       failed: 1,
       skipped: 2,
       failures: ["RowsTest.counts:12 expected: <1> but was: <2>"],
+    });
+  });
+
+  it("are read from a JUnit report, where an error counts as failed", () => {
+    const report = `<testsuite name="schemathesis">
+    <testcase name="POST /v1/jobs/list" time="3.3" />
+    <testcase name="POST /v1/table/{id}/drop" time="0.2">
+      <skipped /><error>Network Error</error></testcase>
+    <testcase name="GET /v1/table" time="0.1"><skipped /></testcase>
+    <testcase name="POST /v1/sql" time="0.2">
+      <failure type="failure" message="ST101">1. Test Case ID: 62T19R
+
+- ST101 Server error
+
+[500] Internal Server Error</failure></testcase></testsuite>`;
+    expect(junitCounts(report)).toEqual({
+      passed: 1,
+      failed: 2,
+      skipped: 1,
+      failures: [
+        "POST /v1/table/{id}/drop: see the output of the suite",
+        "POST /v1/sql: ST101 Server error",
+      ],
     });
   });
 
