@@ -104,3 +104,20 @@ export function surefireCounts(output) {
   const failures = [...output.matchAll(/^\[ERROR\] {3}(.+)$/gm)].map(([, failure]) => failure);
   return { passed: run - failed - skipped, failed, skipped, failures };
 }
+
+/** The counts of a JUnit report with a test case for each operation. An error counts as failed. */
+export function junitCounts(report) {
+  const cases = report.split("<testcase ").slice(1);
+  const failed = cases.filter((text) => /<(?:failure|error)\b/.test(text));
+  const skipped = cases.filter((text) => !failed.includes(text) && /<skipped\b/.test(text)).length;
+  const passed = cases.length - failed.length - skipped;
+  const failures = failed.map(
+    (text) => `${/name="([^"]*)"/.exec(text)?.[1]}: ${firstProblem(text)}`,
+  );
+  return { passed, failed: failed.length, skipped, failures };
+}
+
+/** The title of the first problem, such as `Server error`. */
+function firstProblem(text) {
+  return /^\s*- (.+)$/m.exec(text)?.[1] ?? "see the output of the suite";
+}

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { cargo } from "../build/cargo.mjs";
 import { featureFlags } from "../build/features.mjs";
 import { root } from "../build/paths.mjs";
-import { SLOW, unoptimised } from "../build/unoptimised.mjs";
+import { SLOW_IN_TESTS, unoptimised } from "../build/unoptimised.mjs";
 import { checkLayers } from "../layers/check.mjs";
 import { checkTidy } from "../tidy/check.mjs";
 import { command } from "./command.mjs";
@@ -35,7 +35,7 @@ const checks = {
  * dependency again; as a compiler, clippy shares the compiled dependencies with the build.
  */
 function clippy() {
-  const quick = [...featureFlags(), ...unoptimised(...SLOW, "joust-text", "protoc-path")];
+  const quick = [...featureFlags(), ...unoptimised(...SLOW_IN_TESTS, "joust-text", "protoc-path")];
   return cargo(["build", "--quiet", "--release", "--workspace", "--all-targets", ...quick], {
     env: { RUSTC_WORKSPACE_WRAPPER: "clippy-driver", CLIPPY_ARGS: "-Dwarnings" },
   });

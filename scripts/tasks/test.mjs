@@ -1,6 +1,6 @@
 import { cargo } from "../build/cargo.mjs";
 import { featureFlags } from "../build/features.mjs";
-import { SLOW, unoptimised } from "../build/unoptimised.mjs";
+import { SLOW_IN_TESTS, unoptimised } from "../build/unoptimised.mjs";
 import { cargoCounts, reportCounts, withExitCode } from "./counts.mjs";
 import { vitest } from "./vitest.mjs";
 
@@ -14,7 +14,7 @@ export async function run(args) {
 async function rustTests() {
   let output = "";
   // The optimisation of joust-core takes minutes for each test program, because of the futures of Lance.
-  const quick = [...featureFlags(), ...unoptimised(...SLOW)];
+  const quick = [...featureFlags(), ...unoptimised(...SLOW_IN_TESTS)];
   const code = await cargo(["test", "--release", "--workspace", "--no-fail-fast", ...quick], {
     stdio: ["ignore", "pipe", "inherit"],
     onOutput(chunk) {

@@ -8,7 +8,8 @@ import { noTests, pytestCounts, withExitCode } from "../counts.mjs";
 
 /** The folder of the tests of the Python clients. */
 export const FOLDER = "test/clients/python";
-const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
+/** The virtual environment of these tests; others have its name with a suffix. */
+export const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
 /** Older LanceDB SDKs that users still have. Only the tests of the SDK run with them. */
 const OLDER = ["0.38", "0.39"];
