@@ -12,6 +12,7 @@ import { override } from "../foundation/override.js";
 import { jobNotFound } from "../jobs/failures.js";
 import type { Call, Operation, Reply } from "./operation.js";
 import type { Services } from "./services.js";
+import { changedObject } from "./transactions/changed-object.js";
 import { transactionNotFound } from "./transactions/store.js";
 
 /** The names in the content of a request, for an operation whose body or reply has some. */
@@ -75,9 +76,7 @@ export function databaseServices(services: Services, database: NamespacePath): S
     transactions: override(services.transactions, {
       async describe(id) {
         const transaction = await services.transactions.describe(id);
-        const object = transaction.properties.object ?? "";
-        const name = database.join("$");
-        if (object === name || object.startsWith(`${name}$`)) return transaction;
+        if (isBelow(database, changedObject(transaction.properties))) return transaction;
         throw transactionNotFound(id);
       },
     }),

@@ -2,7 +2,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { leastRole, setOf } from "../catalog/grants/privileges.js";
 import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
-import type { LimitedWork } from "../limits/request-admission.js";
+import type { LimitedWork, RequestAdmission } from "../limits/request-admission.js";
 import type { Freshness } from "../tables/target.js";
 import type { AuditedGrant } from "../telemetry/audit/audit-log.js";
 import type { Access } from "./access.js";
@@ -57,14 +57,24 @@ export interface Call<Params, Payload> {
   /** Runs `work` if the client disconnects before it has the reply. */
   onAbort(work: () => void): void;
   /**
-   * Checks that the caller may run another operation with this call, for a handler that runs it. Resolves to the services
-   * for the handler of that operation.
+   * Checks that the caller may run an operation with a call, for a handler that runs it: another operation, or its own
+   * again after it waited. The credential of the caller must still be valid, too.
    *
-   * @throws code 15
+   * @throws code 15, code 16, LimitExceeded
    */
-  authorize(operation: Operation, call: Call<unknown, unknown>): Promise<Services>;
+  authorize(operation: Operation, call: Call<unknown, unknown>): Promise<AuthorizedPart>;
   /** For the audit log: the statement of the request reads a table. */
   reads?(id: readonly string[]): void;
+  /** For the audit log: the reply has credentials. `session`: their name in the log of the store. */
+  vends?(session: string): void;
+}
+
+/** An operation that the caller of a request may run as a part of it. */
+export interface AuthorizedPart {
+  /** For the handler of the operation. */
+  readonly services: Services;
+  /** What the limits count of it, if there are limits and it changes something. */
+  readonly admission?: RequestAdmission | undefined;
 }
 
 /** A source of the bytes of a long reply. */
@@ -109,6 +119,13 @@ export type Reply =
       contentType: string;
       headers?: Record<string, string>;
     } & BlobRange);
+
+/** The job that a reply names. */
+export function jobOf(reply: Reply): string | undefined {
+  const value = reply.kind === "json" ? (reply.value as Record<string, unknown> | null) : undefined;
+  const job = value?.job_id ?? value?.transaction_id;
+  return typeof job === "string" ? job : undefined;
+}
 
 /**
  * The requests of an operation that need `admin` although the operation needs less: those whose effect

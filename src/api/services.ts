@@ -29,7 +29,7 @@ export interface Services {
   readonly maintenance: Maintenance;
   readonly prewarming: PrewarmQueue;
   readonly threads: Threads;
-  /** Absent without a limits file. */
+  /** Absent in threads other than the main thread. */
   readonly limits: Pick<LimitMemory, "refusals"> | undefined;
   readonly log: Logger;
   /** Undefined without `--audit-log`. */

@@ -2,6 +2,7 @@ import type { Requirement } from "../api/access.js";
 import { MissingObjectReply } from "../api/missing-object-reply.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
+import { changedObject } from "../api/transactions/changed-object.js";
 import { transactionNotFound } from "../api/transactions/store.js";
 import type { RowRestriction, TableId, TableRecord } from "../catalog/catalog.js";
 import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
@@ -30,7 +31,7 @@ import type { JoustError } from "../foundation/errors.js";
 import type { Identity } from "./authenticator.js";
 import { permissionDenied } from "./denial.js";
 import { restrictedServices, servicesForRows } from "./restricted-services.js";
-import { allows } from "./roles.js";
+import { allows, type CallerRole } from "./roles.js";
 
 /** A request of a caller whose role does not suffice. */
 export interface GrantedRequest {
@@ -48,11 +49,57 @@ export interface GrantedRequest {
  */
 export function authorizeByGrants(request: GrantedRequest): Services | Promise<Services> {
   const { operation, identity, call, services, held } = request;
-  const privileges = new CallerPrivileges(roleBundles[identity.role], held);
-  const restricted =
-    identity.role === "none" ? restrictedServices(services, privileges, operation, call) : services;
+  const { privileges, restricted } =
+    identity.role === "none" && held.length === 1
+      ? recentRestriction(request, held[0] as HeldGrants)
+      : restrictionOf(operation, identity.role, call, services, held);
   if (isCoveredAtHand(request, privileges)) return restricted;
   return new GrantCheck(request, privileges, restricted).run();
+}
+
+/** What a caller may do and see. It depends on no other part of a request, so equal requests share it. */
+interface Restriction {
+  readonly services: Services;
+  readonly operation: Operation;
+  readonly privileges: CallerPrivileges;
+  readonly restricted: Services;
+}
+
+function restrictionOf(
+  operation: Operation,
+  role: CallerRole,
+  call: Pick<Call<unknown, unknown>, "id">,
+  services: Services,
+  held: readonly HeldGrants[],
+): Restriction {
+  const privileges = new CallerPrivileges(roleBundles[role], held);
+  const restricted =
+    role === "none" ? restrictedServices(services, privileges, operation, call) : services;
+  return { services, operation, privileges, restricted };
+}
+
+/** Restrictions by the grants of a subject, which are another object after each change, and by the object of the path. */
+const recent = new WeakMap<HeldGrants, Map<string, Restriction>>();
+/** The most objects of one subject. */
+const MOST_RECENT = 100;
+
+/** The restriction of a key without a role. Making it anew takes longer than all checks of a point read. */
+function recentRestriction(
+  { operation, call, services, held }: GrantedRequest,
+  ofSubject: HeldGrants,
+): Restriction {
+  let byObject = recent.get(ofSubject);
+  if (!byObject) {
+    byObject = new Map();
+    recent.set(ofSubject, byObject);
+  }
+  const object = encodePath(call.id);
+  const known = byObject.get(object);
+  if (known && known.services === services && known.operation === operation) return known;
+  const made = restrictionOf(operation, "none", call, services, held);
+  if (byObject.size >= MOST_RECENT) byObject.clear();
+  byObject.set(object, made);
+  return made;
 }
 
 /** The most frequent requests need no promise: one table, no condition on the content. */
@@ -148,7 +195,7 @@ class GrantCheck {
     // The handler reports a malformed identifier.
     if (transaction === undefined || id.length > 1) return SERVER;
     const { properties } = await services.transactions.describe(transaction);
-    const path = properties.object ? properties.object.split("$") : [];
+    const path = changedObject(properties);
     // The record does not say whether the object was a table or a namespace.
     const candidates = path.length === 0 ? [SERVER] : [tableObject(path), namespaceObject(path)];
     const sets = await Promise.all(

@@ -1,13 +1,7 @@
 import type { AccessObject } from "../api/access.js";
 import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
-import type {
-  Catalog,
-  PageRequest,
-  RowRestriction,
-  TableId,
-  TableRecord,
-} from "../catalog/catalog.js";
+import type { Catalog, RowRestriction, TableId, TableRecord } from "../catalog/catalog.js";
 import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
 import type { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
 import { describeObject, tableObject } from "../catalog/grants/grants.js";
@@ -21,8 +15,7 @@ import {
 import { encodePath } from "../catalog/path.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { override } from "../foundation/override.js";
-import { jobNotFound } from "../jobs/failures.js";
-import type { Jobs } from "../jobs/jobs.js";
+import { visibleJobs } from "./visible-jobs.js";
 
 /**
  * The services of a request whose caller has no role. The catalog and the jobs show only what the caller may see, also to
@@ -71,7 +64,11 @@ export function restrictedServices(
           ...visibility(privileges),
         }),
     }),
-    jobs: override(services.jobs, visibleJobs(services, privileges)),
+    // Few requests need it.
+    get jobs() {
+      const readable = new VisibleCatalog(services.catalog, privileges, () => false, false);
+      return override(services.jobs, visibleJobs(services, privileges, readable));
+    },
   };
 }
 
@@ -174,17 +171,3 @@ const selectNeeded = (id: TableId): JoustError =>
     ErrorCode.PermissionDenied,
     `the request reads ${describeObject(tableObject(id))}, which needs the privilege select on it`,
   );
-
-const visibleJobs = (
-  { jobs, catalog }: Pick<Services, "jobs" | "catalog">,
-  privileges: CallerPrivileges,
-): Pick<Jobs, "describe" | "listAll"> => ({
-  async describe(id: string) {
-    const job = await jobs.describe(id);
-    const table = await catalog.tableByKey(job.table);
-    const held = table ? await privileges.onTable(table.id, catalog) : NO_PRIVILEGES;
-    if (held === NO_PRIVILEGES) throw jobNotFound(id);
-    return job;
-  },
-  listAll: (page: PageRequest) => jobs.listAll(page, privileges.visibleWithAllRows()),
-});

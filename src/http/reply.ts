@@ -218,3 +218,7 @@ const statusLines: Readonly<Record<number, string>> = {
   503: "503 Service Unavailable",
   504: "504 Gateway Timeout",
 };
+
+/** The HTTP status of a reply. */
+export const replyStatus = (reply: Reply): number =>
+  (reply.kind === "arrow" ? undefined : reply.status) ?? 200;

@@ -34,6 +34,10 @@ export class RequestCall implements Call<unknown, unknown> {
     this.#request.record?.reads(id);
   }
 
+  vends(session: string): void {
+    this.#request.record?.vends(session);
+  }
+
   onAbort(work: () => void): void {
     if (this.#request.cancelled) work();
     else this.#request.onAbort(work);

@@ -56,10 +56,11 @@ export class RequestDeadline {
     clearTimeout(this.#timer);
   }
 
-  /** The error of a read that the engine ended at the deadline, before the timer of this thread ran. */
-  endedBy(error: unknown): JoustError | undefined {
-    const isEnded = performance.now() >= this.#end && hasCode(error, ErrorCode.ServiceUnavailable);
-    return isEnded ? this.exceeded("read") : undefined;
+  /** The error of work that the engine ended at the deadline, before the timer of this thread ran. */
+  endedBy(error: unknown, work: ExpiredWork): JoustError | undefined {
+    if (performance.now() < this.#end || !hasCode(error, ErrorCode.ServiceUnavailable)) return;
+    // An error of `exceeded` says already what the work has changed.
+    return (error as JoustError).status === 504 ? undefined : this.exceeded(work);
   }
 
   /** 504 with what to do. No code of the specification is for time limits: 17 means that a request may be repeated. */

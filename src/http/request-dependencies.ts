@@ -12,6 +12,5 @@ export interface RequestDependencies {
   readonly bodyLimiter: BodyLimiter;
   /** For bodies that the server reads before it has authenticated their callers. */
   readonly unauthenticatedBodyLimiter: BodyLimiter;
-  /** Absent without a limits file. */
   readonly limiter?: Limiter;
 }

@@ -3,34 +3,29 @@ import type { Attempt } from "../api/idempotency/idempotency.js";
 import { type IdempotencyKey, idempotencyKey } from "../api/idempotency/key.js";
 import { type IdempotentBody, runIdempotent } from "../api/idempotency/run.js";
 import { replyForMissing } from "../api/missing-object-reply.js";
-import type { Call, Operation, Reply } from "../api/operation.js";
+import { type Call, jobOf, type Operation, type Reply } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { type Identity, requireIdentity, unauthenticated } from "../auth/authenticator.js";
 import { databaseScope } from "../auth/database-scope.js";
 import { authorize, checkPermission } from "../auth/permission.js";
 import type { ArrowBody, Upload } from "../engine/index.js";
 import { asJoustError, JoustError } from "../foundation/errors.js";
-import { mergeObjects } from "../foundation/merge-objects.js";
 import type { RequestAdmission } from "../limits/request-admission.js";
-import { authorizePart } from "./authorize-part.js";
+import { RequestParts } from "./authorize-part.js";
 import { BodyBuffer, type BodyConsumer, SHORT_UPLOAD, UploadConsumer } from "./body-consumers.js";
 import { type BodyKind, bodyHeaderError, bodyKind } from "./body-kind.js";
 import type { HttpRequest } from "./http-request.js";
 import { bufferedBody, DigestedUpload } from "./idempotent-body.js";
 import { idempotentRequest } from "./idempotent-request.js";
 import { apiKeyIn, keyInBodyLimit, mayHaveKeyInBody } from "./key-in-body.js";
+import { problemStatus } from "./problem.js";
 import { readCall } from "./read-call.js";
+import { replyStatus } from "./reply.js";
 import type { RequestCall } from "./request-call.js";
-import { BODY_GRACE_MILLIS, checkLasts, RequestDeadline } from "./request-deadline.js";
+import { BODY_GRACE_MILLIS, RequestDeadline } from "./request-deadline.js";
 import type { RequestDependencies } from "./request-dependencies.js";
-import {
-  admitRequest,
-  checkUnauthenticated,
-  jobOf,
-  meteredBody,
-  refusalOf,
-} from "./request-limits.js";
-import type { Route } from "./route.js";
+import { admitRequest, checkUnauthenticated, meteredBody, refusalOf } from "./request-limits.js";
+import { finalReply, type Route } from "./route.js";
 import type { RouteMatch } from "./router.js";
 
 const emptyBody = new Uint8Array(0);
@@ -66,13 +61,15 @@ export class RequestHandler {
   #idempotencyKey: IdempotencyKey | undefined;
   #idempotentBody: IdempotentBody | undefined;
   #admission: RequestAdmission | undefined;
-  /** A part of the request changes something, although its operation needs only `read`. */
-  #hasChanges = false;
+  #parts: RequestParts | undefined;
   #deadline: RequestDeadline | undefined;
   /** Receives the bytes of an upload. */
   #uploadConsumer: BodyConsumer | undefined;
   /** The deadline has ended the request before its handler began. */
   #ended = false;
+  #handles = false;
+  /** The client had its reply at the deadline while the handler went on. */
+  #isOverdue = false;
 
   constructor(
     private readonly dependencies: RequestDependencies,
@@ -147,7 +144,7 @@ export class RequestHandler {
     const { limiter } = dependencies;
     this.#database = database;
     request.record?.inDatabase(database);
-    if (limiter) {
+    if (limiter?.limitsCallers) {
       const object = { id: segments.id, query, database };
       this.#admission = admitRequest(limiter, request, route, identity, object);
     }
@@ -196,11 +193,20 @@ export class RequestHandler {
     } else if (this.#isRead) {
       request.cancelWork();
       this.#sendFailure(deadline.exceeded("read"));
-    } else if (!this.#resendsAtOnce) this.#sendFailure(deadline.exceeded("unknown"));
+    } else if (!this.#resendsAtOnce) {
+      this.#sendFailure(deadline.exceeded("unknown"));
+      this.#isOverdue = true;
+    }
   };
 
   get #isRead(): boolean {
-    return this.route.operation.permission === "read" && !this.#hasChanges;
+    return this.route.operation.permission === "read" && !this.#parts?.hasChanges;
+  }
+
+  /** The request has ended before its work, which may have changed something. */
+  get #hasOutlived(): boolean {
+    if (this.#isOverdue || !this.request.aborted) return this.#isOverdue;
+    return this.#handles && (!this.#upload || this.request.bodyEnded) && !this.#isRead;
   }
 
   /**
@@ -216,10 +222,9 @@ export class RequestHandler {
     if (this.#kind === "arrow") {
       this.#readArrowBody(request.headers.contentLength);
     } else if (this.#kind === "json" && request.headers.announcesBody) {
-      const { maxJsonBytes } = dependencies.services.config;
-      this.#bufferBody(
-        new BodyBuffer(maxJsonBytes, dependencies.bodyLimiter, this.#onBody, this.#fail),
-      );
+      const { bodyLimiter, services } = dependencies;
+      const most = services.config.maxJsonBytes;
+      this.#bufferBody(new BodyBuffer(most, bodyLimiter, this.#onBody, this.#fail));
     } else {
       this.#onBody(emptyBody);
     }
@@ -293,14 +298,10 @@ export class RequestHandler {
     }
   }
 
-  readonly #authorizePart = async (part: Operation, call: Call<unknown, unknown>) => {
-    const caller = this.#identity as Identity;
-    this.request.record?.part(part, call);
-    const services = await authorizePart(this.dependencies, this.request, caller, part, call);
-    if (part.permission === "read") return services;
-    if (!this.#hasChanges) checkLasts(this.request);
-    this.#hasChanges = true;
-    return services;
+  readonly #authorizePart = (part: Operation, call: Call<unknown, unknown>) => {
+    const { dependencies, request, route } = this;
+    this.#parts ??= new RequestParts(dependencies, request, route.operation, this.#body);
+    return this.#parts.authorize(part, call);
   };
 
   /** The body for an operation that reads it undecoded. */
@@ -328,6 +329,7 @@ export class RequestHandler {
 
   #handle(call: RequestCall, services: Services): Promise<Reply> | Reply {
     const { operation } = this.route;
+    this.#handles = true;
     const handle = () => replyInDatabase(operation, call, operation.handle(services, call));
     return this.#admission ? this.#admission.run(call.id, handle, jobOf) : handle();
   }
@@ -353,22 +355,18 @@ export class RequestHandler {
 
   readonly #reply = (reply: Reply): void => {
     this.#deadline?.clear();
-    const { operation, translation } = this.route;
-    let final = reply;
-    if (operation.status && final.kind !== "arrow" && !final.status) {
-      final = mergeObjects(final, { status: operation.status });
-    }
-    if (translation?.reply && this.#call) final = translation.reply(final, this.#call);
+    const final = finalReply(this.route, reply, this.#call);
     this.#releaseBody();
+    if (this.#hasOutlived) this.request.record?.endsLate(replyStatus(final));
     this.request.respond(final);
   };
 
   readonly #fail = (error: unknown): void => {
     this.#releaseBody();
     const { limiter } = this.dependencies;
-    let failure = error;
+    const work = this.#isRead ? "read" : "unknown";
+    let failure = (this.#call && this.#deadline?.endedBy(error, work)) ?? error;
     if (limiter && !this.#identity) failure = refusalOf(limiter, this.request, error);
-    else if (this.#call && this.#isRead) failure = this.#deadline?.endedBy(error) ?? error;
     this.#sendFailure(failure);
   };
 
@@ -376,6 +374,9 @@ export class RequestHandler {
     this.#deadline?.clear();
     try {
       const joustError = asJoustError(error);
+      if (this.#hasOutlived) {
+        this.request.record?.endsLate(problemStatus(joustError), joustError);
+      }
       const translated = this.route.translation?.failure?.(joustError) ?? joustError;
       if (translated instanceof JoustError) this.request.fail(translated);
       else {

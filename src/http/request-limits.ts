@@ -1,4 +1,4 @@
-import type { Operation, Reply } from "../api/operation.js";
+import type { Operation } from "../api/operation.js";
 import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.js";
 import { parseQuery } from "../api/validation/params.js";
 import type { Identity } from "../auth/authenticator.js";
@@ -30,18 +30,21 @@ export function admitRequest(
 
 /**
  * Checks the rows and bytes of the namespace of an operation that is a part of a request: a change by a SQL statement.
+ * Resolves to what the limits count of it.
  *
  * @throws LimitExceeded
  */
-export async function checkPartStorage(
+export async function admitPart(
   limiter: Limiter,
   operation: Operation,
   caller: Identity,
   id: readonly string[],
-): Promise<void> {
+): Promise<RequestAdmission> {
   const isNamespace = operation.path.startsWith("/v1/namespace/");
   const namespace = isNamespace ? id : id.slice(0, -1);
-  await limiter.part({ caller, namespace, work: operation.limited ?? [] }).checkStorage();
+  const admission = limiter.part({ caller, namespace, work: operation.limited ?? [] });
+  await admission.checkStorage();
+  return admission;
 }
 
 /** Counts an unauthenticated request. A client beyond its budget may not send a long body. @throws LimitExceeded */
@@ -88,13 +91,6 @@ export const meteredBody = (consumer: BodyConsumer, admission: RequestAdmission)
   end: () => consumer.end(),
   fail: (error) => consumer.fail(error),
 });
-
-/** The job that a reply names. */
-export function jobOf(reply: Reply): string | undefined {
-  const value = reply.kind === "json" ? (reply.value as Record<string, unknown> | null) : undefined;
-  const job = value?.job_id ?? value?.transaction_id;
-  return typeof job === "string" ? job : undefined;
-}
 
 /** The namespace of the object in a path. A malformed id has none: its request fails later. */
 function namespaceOf(path: string, id: string, query: string): readonly string[] | undefined {

@@ -87,6 +87,7 @@ export class RequestObserver {
 export class RequestRecord {
   #kind: string | undefined;
   #transaction: string | undefined;
+  #credentials: string | undefined;
   #version: number | undefined;
   #grant: Promise<AuditedGrant | undefined> | undefined;
   readonly #parts = new AuditedParts();
@@ -167,6 +168,18 @@ export class RequestRecord {
     if (this.audit && this.operation) this.#parts.add(this.operation.id, id);
   }
 
+  /** The reply has credentials. See Call.vends. */
+  vends(session: string): void {
+    this.#credentials = session;
+  }
+
+  /** The work of a request ends after the request: the audit log gets a second line. */
+  endsLate(status: number, error?: JoustError): void {
+    if (!this.audit) return;
+    const entry = { ...this.#entry(status), after_end: true, error: error?.code } as const;
+    this.#writeTo(this.audit.log, entry);
+  }
+
   failed(error: JoustError): void {
     this.#error ??= error;
   }
@@ -209,6 +222,7 @@ export class RequestRecord {
       object: this.object,
       query: this.#kind,
       transaction: this.#transaction,
+      credentials: this.#credentials,
       version: this.#version,
       status,
       error: this.#error?.code,

@@ -1,7 +1,8 @@
-import type { Dialect, Operation, Translation } from "../api/operation.js";
+import type { Call, Dialect, Operation, Reply, Translation } from "../api/operation.js";
 import { BodyCheck } from "../api/validation/body-check.js";
 import { withCommonMembers } from "../api/validation/common-members.js";
 import { ParamReader } from "../api/validation/params.js";
+import { mergeObjects } from "../foundation/merge-objects.js";
 
 /** A path of one dialect with its methods, operation, and compiled validators. */
 export interface Route {
@@ -59,3 +60,16 @@ export function routes(
 
 /** The path of a translated operation that does not set one. */
 const defaultPath = ({ dialect, path }: Operation): string => (dialect ? path : `${path}/`);
+
+/** The reply of a handler in the form of the dialect. `call`: absent if the request had none. */
+export function finalReply(
+  { operation, translation }: Route,
+  reply: Reply,
+  call: Call<unknown, unknown> | undefined,
+): Reply {
+  const final =
+    operation.status && reply.kind !== "arrow" && !reply.status
+      ? mergeObjects(reply, { status: operation.status })
+      : reply;
+  return translation?.reply && call ? translation.reply(final, call) : final;
+}

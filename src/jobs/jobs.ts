@@ -1,5 +1,5 @@
 import type { NamespacePath, Page, PageRequest, TableRecord } from "../catalog/catalog.js";
-import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
+import type { FullyVisible } from "../catalog/grants/visible-objects.js";
 import type { ErrorCode } from "../foundation/errors.js";
 
 /** The only kind of job that runs while another job of the same table runs: it never touches versions in use. */
@@ -104,7 +104,7 @@ export interface Jobs {
   /** Jobs of all tables, or of visible ones, or of those below a namespace, newest first. */
   listAll(
     page: PageRequest,
-    visible?: VisibleObjects,
+    visible?: FullyVisible,
     within?: NamespacePath,
   ): Promise<Page<ListedJob>>;
   /** Of all servers. */

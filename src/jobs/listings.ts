@@ -1,8 +1,8 @@
 /** Reads of the rows of jobs. */
 import { type Selectable, sql } from "kysely";
 import type { NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
-import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
-import { isTableIn, isVisibleTable } from "../catalog/grants/visible-rows.js";
+import type { FullyVisible } from "../catalog/grants/visible-objects.js";
+import { isFullyVisibleTable, isTableIn } from "../catalog/grants/visible-rows.js";
 import { decodePageToken, encodePageToken, invalidToken, pageSize } from "../catalog/page-token.js";
 import { decodePath } from "../catalog/path.js";
 import type { CatalogDatabase } from "../database/database.js";
@@ -71,7 +71,7 @@ export async function jobErrors(
 export async function listJobs(
   db: CatalogDatabase,
   { limit, pageToken }: PageRequest,
-  visible?: VisibleObjects,
+  visible?: FullyVisible,
   within?: NamespacePath,
 ): Promise<Page<ListedJob>> {
   const listing = "jobs";
@@ -86,7 +86,7 @@ export async function listJobs(
       .selectAll("jobs")
       .select(["tables.namespace as table_namespace", "tables.name as table_name"])
       .$if(visible !== undefined, (query) =>
-        query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+        query.where(isFullyVisibleTable(db.kind, visible as FullyVisible)),
       )
       .$if(within !== undefined, (query) =>
         query.where(isTableIn(db.kind, within as NamespacePath)),

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog, NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
-import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
+import type { FullyVisible } from "../catalog/grants/visible-objects.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -115,7 +115,7 @@ class JobRunner implements Jobs {
 
   listAll(
     page: PageRequest,
-    visible?: VisibleObjects,
+    visible?: FullyVisible,
     within?: NamespacePath,
   ): Promise<Page<ListedJob>> {
     return this.#store.listAll(page, visible, within);

@@ -1,6 +1,6 @@
 import { sql, type Updateable } from "kysely";
 import type { NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
-import type { VisibleObjects } from "../catalog/grants/visible-objects.js";
+import type { FullyVisible } from "../catalog/grants/visible-objects.js";
 import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase } from "../database/database.js";
@@ -61,7 +61,7 @@ export class JobStore {
   /** All jobs, newest first, with the identifiers of their tables. */
   listAll(
     page: PageRequest,
-    visible?: VisibleObjects,
+    visible?: FullyVisible,
     within?: NamespacePath,
   ): Promise<Page<ListedJob>> {
     return listJobs(this.db, page, visible, within);

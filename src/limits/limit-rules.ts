@@ -93,6 +93,13 @@ export function limitsOfNamespace(rules: LimitRules, path: readonly string[]): L
   return limitsOf([rules.defaults.namespace, entryOf(rules.namespaces, path.join("$"))]);
 }
 
+/** Whether some rule may limit a request that has a valid key. */
+export const limitsCallers = (rules: LimitRules): boolean =>
+  limitsNamespaces(rules) ||
+  [rules.defaults.caller, rules.keys, rules.users, rules.groups, rules.roles].some(
+    (entries) => Object.keys(entries).length > 0,
+  );
+
 /** Whether some rule may limit a namespace. */
 export const limitsNamespaces = ({ defaults, namespaces }: LimitRules): boolean =>
   Object.keys(defaults.namespace).length > 0 || Object.keys(namespaces).length > 0;

@@ -27,6 +27,12 @@ export class LimitSubject {
     throw this.exceeded("requests_per_second", `${this.label} exceeds ${most}`, retryAfter(wait));
   }
 
+  /** Counts a request that is not refused: the next ones wait until the bucket has tokens again. */
+  chargeRequest(now: bigint): void {
+    const { requests } = this.limits;
+    if (requests) chargeTokens(this.slot.requests, requests, 1, now);
+  }
+
   /** Returns whether `endQuery` has to follow. */
   beginQuery(): boolean {
     const { concurrentQueries } = this.limits;

@@ -5,6 +5,7 @@ import type { LimitOwner } from "./limit-owner.js";
 import {
   type LimitedCaller,
   type LimitRules,
+  limitsCallers,
   limitsNamespaces,
   limitsOfCaller,
   limitsOfNamespace,
@@ -24,6 +25,7 @@ export interface LimitedRequest {
 /** Applies the limits of a file to the requests of one thread. The state is that of the whole process. */
 export class Limiter {
   #rules: LimitRules;
+  #limitsCallers: boolean;
   #addresses: AddressBudget;
 
   constructor(
@@ -32,13 +34,20 @@ export class Limiter {
     readonly owner: LimitOwner,
   ) {
     this.#rules = rules;
+    this.#limitsCallers = limitsCallers(rules);
     this.#addresses = new AddressBudget(rules.unauthenticated, memory.addresses);
   }
 
   /** Applies other limits from the next request on. Their state stays. */
   setRules(rules: LimitRules): void {
     this.#rules = rules;
+    this.#limitsCallers = limitsCallers(rules);
     this.#addresses = new AddressBudget(rules.unauthenticated, this.memory.addresses);
+  }
+
+  /** False: `admit` never refuses a request now, so the caller of a request need not be counted. */
+  get limitsCallers(): boolean {
+    return this.#limitsCallers;
   }
 
   /** Counts a request and what it does. @throws LimitExceeded */
@@ -61,14 +70,21 @@ export class Limiter {
   }
 
   /** Counts a query of a request that is counted already. Its `end` has to follow. @throws LimitExceeded */
-  query(caller: LimitedCaller): RequestAdmission {
-    const admission = this.part({ caller, namespace: undefined, work: ["query"] });
+  query(caller: LimitedCaller, namespace: readonly string[] | undefined): RequestAdmission {
+    const admission = this.part({ caller, namespace, work: ["query"] });
     try {
       admission.beginQuery();
     } catch (error) {
       throw this.memory.countIfRefused(error);
     }
     return admission;
+  }
+
+  /** Counts more work of a request that is counted already. It is not refused, but its caller owes it. */
+  chargeRequest(caller: LimitedCaller): void {
+    const now = limitClock();
+    // Not the namespaces: other callers would have to wait, too.
+    for (const subject of this.#subjects(caller, undefined, now)) subject.chargeRequest(now);
   }
 
   /** Counts an unauthenticated request. @throws LimitExceeded */

@@ -15,6 +15,9 @@ const VALID_FOR_REFUSAL_MILLIS = 1_000;
 /** A measurement is valid for at least so many times the time that it took. */
 const LEAST_PAUSE = 20;
 
+/** A measurement that is so many times older is no answer while another one runs: the limits were off meanwhile. */
+const TOO_OLD = 10;
+
 /** Tables that are measured at the same time. */
 const CONCURRENCY = 4;
 
@@ -54,8 +57,9 @@ export class NamespaceUsage {
 
   async of({ namespace, rows, bytes }: StorageLimit): Promise<Usage> {
     const age = this.#ageMillis(namespace);
-    if (age === undefined) await this.#measure(namespace);
-    else if (age > this.#validMillis(namespace, VALID_MILLIS)) {
+    const valid = this.#validMillis(namespace, VALID_MILLIS);
+    if (age === undefined || age > TOO_OLD * valid) await this.#measure(namespace);
+    else if (age > valid) {
       void this.#measure(namespace).catch(() => {});
     }
     await this.#measureChanged();

@@ -21,6 +21,9 @@ const STORAGE_RETRY_SECONDS = 60;
 export class RequestAdmission {
   /** The subjects whose count of running queries includes this request. */
   readonly #counting: LimitSubject[] = [];
+  /** Work that runs, also after the reply at the deadline of the request. */
+  #running = 0;
+  #hasEnded = false;
   /** The storage limit with the least free bytes. */
   #free: { readonly subject: LimitSubject; bytes: number } | undefined;
 
@@ -48,8 +51,25 @@ export class RequestAdmission {
     }
   }
 
-  /** Ends the query. Does nothing the second time. */
+  /** Ends the query, when its work has ended too. Does nothing the second time. */
   end(): void {
+    this.#hasEnded = true;
+    this.#endIfDone();
+  }
+
+  /** Counts the query until `work` settles: after the deadline of a request, its work may go on. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    this.#running += 1;
+    try {
+      return await work;
+    } finally {
+      this.#running -= 1;
+      this.#endIfDone();
+    }
+  }
+
+  #endIfDone(): void {
+    if (!this.#hasEnded || this.#running > 0) return;
     for (const subject of this.#counting.splice(0)) subject.endQuery();
   }
 
@@ -67,11 +87,16 @@ export class RequestAdmission {
   chargeUpload(bytes: number): void {
     const now = limitClock();
     for (const subject of this.subjects) subject.chargeUpload(bytes, now);
+    this.chargeStorage(bytes);
+  }
+
+  /** Refuses bytes of rows that exceed the free bytes of the namespace. `checkStorage` has to precede. */
+  chargeStorage(bytes: number): void {
     if (!this.#free) return;
     this.#free.bytes -= bytes;
     if (this.#free.bytes >= 0) return;
     const { subject } = this.#free;
-    throw this.#storageExceeded(subject, "bytes", "the body is larger than its free bytes");
+    throw this.#storageExceeded(subject, "bytes", "the rows are larger than its free bytes");
   }
 
   /** Checks the rows and bytes of the namespaces before a write; undefined if no limit applies. */
@@ -111,11 +136,20 @@ export class RequestAdmission {
     handle: () => Promise<T> | T,
     jobOf: (done: T) => string | undefined,
   ): Promise<T> | T {
+    const done = this.#run(id, handle, jobOf);
+    return done instanceof Promise && this.#counting.length > 0 ? this.during(done) : done;
+  }
+
+  #run<T>(
+    id: readonly string[],
+    handle: () => Promise<T> | T,
+    jobOf: (done: T) => string | undefined,
+  ): Promise<T> | T {
     const { owner } = this;
     const counted = this.work.includes("job")
       ? this.subjects.filter(({ limits }) => limits.jobs !== undefined)
       : [];
-    if (counted.length > 0) return this.#runJob(counted, handle, jobOf);
+    if (counted.length > 0) return this.#runJob(id, counted, handle, jobOf);
     if (!this.work.includes("storage")) return handle();
     const noteChange = (done: T): T => {
       owner.tableChanged(id);
@@ -126,6 +160,7 @@ export class RequestAdmission {
   }
 
   async #runJob<T>(
+    id: readonly string[],
     counted: readonly LimitSubject[],
     handle: () => Promise<T> | T,
     jobOf: (done: T) => string | undefined,
@@ -143,6 +178,7 @@ export class RequestAdmission {
     try {
       const done = await handle();
       job = jobOf(done);
+      if (this.work.includes("storage")) owner.tableChanged(id);
       return done;
     } finally {
       owner.endReservation(reservation.ticket, job);

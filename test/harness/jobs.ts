@@ -24,3 +24,9 @@ export async function waitForJobResult(client: Client, job_id: string): Promise<
 export function slowExpression(column: string, steps = 40): string {
   return `sha512(`.repeat(steps) + column + `)`.repeat(steps);
 }
+
+/** A text that takes seconds to compute for 20,000 rows of a text column. */
+export function slowText(column: string): string {
+  const parts = Array.from({ length: 10 }, (_, n) => slowExpression(`concat(${column}, '${n}')`));
+  return `concat(${parts.map((part) => `encode(${part}, 'hex')`).join(", ")})`;
+}

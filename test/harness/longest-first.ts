@@ -14,6 +14,7 @@ const long = [
   "http/streams/streams",
   "api/listings/pages",
   "durability/failing-disk",
+  "hostile/hostile",
   "http/uploads",
   "cli/serve",
   "maintenance/maintenance",

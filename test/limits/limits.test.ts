@@ -57,7 +57,8 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
   it("bound the queries that run at a time", async () => {
     await limited.setLimits({});
     await limited.client.createTable("big", items(20_000, { dimension: 2 }));
-    await limited.setLimits({ keys: { read: { concurrent_queries: 2 } } });
+    const limits = { read: { concurrent_queries: 2 }, write: { concurrent_queries: 1 } };
+    await limited.setLimits({ keys: limits });
     const stop = new AbortController();
     const running = Array.from({ length: 2 }, () =>
       limited.reader
@@ -70,6 +71,25 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
       return answer.status === 429 && answer;
     });
     expectRefusal(full, "concurrent_queries", /the key \\"read\\" already runs 2 queries/);
+    // Changes that read the table are queries, too.
+    running.push(
+      limited.writer
+        .request("/v1/sql", { body: { query: endless }, signal: stop.signal })
+        .catch(() => undefined),
+    );
+    const update = { updates: [["price", "price + 1"]] };
+    for (const [path, body] of [
+      ["update", update],
+      ["delete", { predicate: "id < 0" }],
+      ["merge_insert?on=id&when_matched_update_all=true", items(1)],
+      ["add_columns", { new_columns: [{ name: "more", expression: "id + 1" }] }],
+    ] as const) {
+      const answer = await waitFor(`${path} is refused`, async () => {
+        const answer = await limited.writer.post(`/v1/table/big/${path}`, body);
+        return answer.status !== 200 && answer;
+      });
+      expectRefusal(answer, "concurrent_queries", /the key \\"write\\" already runs 1 queries/);
+    }
     // Other requests of the caller, and other callers, are not queries of it.
     expect((await limited.reader.post("/v1/table/big/exists")).status).toBe(200);
     expect((await limited.client.post("/v1/table/big/count_rows")).status).toBe(200);
@@ -116,6 +136,22 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     expect(await limited.client.count("sql$a")).toBe(120);
   });
 
+  it("end the rows that a SQL statement writes from a query beyond the free bytes", async () => {
+    await limited.setLimits({});
+    await limited.client.createNamespace("written");
+    await limited.client.createTable("source", items(20_000));
+    await limited.setLimits({ namespaces: { written: { bytes: 200_000 } } });
+    const send = (query: string) => limited.writer.post("/v1/sql", { query });
+    const created = await send("CREATE TABLE written.a AS SELECT * FROM source");
+    expectRefusal(created, "bytes", /is full: the rows are larger than its free bytes/);
+    expect((await send("CREATE TABLE written.a AS SELECT * FROM source LIMIT 200")).status).toBe(
+      200,
+    );
+    const inserted = await send("INSERT INTO written.a SELECT * FROM source");
+    expectRefusal(inserted, "bytes", /is full: the rows are larger than its free bytes/);
+    expect(await limited.client.count("written$a")).toBe(200);
+  });
+
   it("bound the rows of a namespace whose name contains the default delimiter", async () => {
     const delimiter = { delimiter: "." };
     await limited.client.ok("/v1/namespace/x%24y/create", {}, delimiter);
@@ -157,7 +193,7 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     const long = items(20_000);
     expect(long.length).toBeGreaterThan(200_000);
     const answer = await limited.writer.post("/v1/table/bytes$a/insert", long);
-    expectRefusal(answer, "bytes", /is full: the body is larger than its free bytes/);
+    expectRefusal(answer, "bytes", /is full: the rows are larger than its free bytes/);
     expect(await limited.client.count("bytes$a")).toBe(200);
     await limited.setLimits({ namespaces: { bytes: { bytes: 1_000 } } });
     const full = await limited.writer.post("/v1/table/bytes$a/insert", items(1));
@@ -167,9 +203,9 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
   it("bound the queued and running jobs of a caller and of a namespace", async () => {
     await limited.setLimits({});
     await limited.client.createNamespace("jobs");
-    await limited.client.createTable("jobs$t", items(20_000, { dimension: 2 }));
-    // Takes far longer than the test.
-    const computed = `concat(${Array(100).fill(slowExpression("name")).join(", ")})`;
+    await limited.client.createTable("jobs$t", items(60_000, { dimension: 2 }));
+    // Takes far longer than the test. A longer expression could exceed the time limit of planning on a busy machine.
+    const computed = `concat(${Array(30).fill(slowExpression("name")).join(", ")})`;
     for (const name of ["c", "d"]) {
       await limited.client.ok("/v1/table/jobs$t/add_columns", {
         new_columns: [{ name, computed }],
@@ -184,6 +220,10 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     const second = await fill("d");
     expectRefusal(second, "jobs", /the key \\"write\\" already has 1 queued or running jobs/);
     expect(await refused("caller", "jobs")).toBe(before + 1);
+    const bySql = await limited.writer.post("/v1/sql", {
+      query: "CREATE INDEX id_idx ON jobs.t USING btree (id)",
+    });
+    expectRefusal(bySql, "jobs", /the key \\"write\\" already has 1 queued or running jobs/);
     await limited.setLimits({ namespaces: { jobs: { jobs: 1 } } });
     const other = await fill("d");
     expect(other.status).toBe(202);

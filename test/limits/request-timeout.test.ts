@@ -56,6 +56,40 @@ describe.each(variants)("deadlines with --http %s and --http-threads %s", (http,
     await waitFor("the memory is given back", async () => (await takenByQueries()) === 0);
   });
 
+  it.each([
+    ["INSERT", "INSERT INTO few"],
+    ["CREATE TABLE AS", "CREATE TABLE made AS"],
+  ])(
+    "end a statement that writes the rows of a query, and it writes nothing: %s",
+    async (_, begin) => {
+      // It joins for very long, and finds no row.
+      const join = "SELECT a.* FROM t a CROSS JOIN t b CROSS JOIN t c";
+      const query = `${begin} ${join} WHERE a.price + b.price + c.price < -1`;
+      const answer = await within(200, "/v1/sql", { query });
+      expectFailure(answer, 504, 17, /longer than 200 ms/);
+      await waitFor("the memory is given back", async () => (await takenByQueries()) === 0);
+      expect(await joust.client.count("few")).toBe(ROWS);
+      await waitFor("the name of the new table is free", async () => {
+        const { status } = await joust.client.post("/v1/table/made/describe");
+        return status === 404;
+      });
+    },
+  );
+
+  it.each(["0", "-1", "1.5", "NaN", "1e99", "0x10", "", " "])(
+    "must be an integer of at least 1: %j",
+    async (value) => {
+      const headers = { "x-request-timeout-ms": value };
+      const answer = await joust.client.request("/v1/table/few/count_rows", { body: {}, headers });
+      expectFailure(answer, 400, 13, /`x-request-timeout-ms` must be an integer number/);
+    },
+  );
+
+  it("may be longer than any timer", async () => {
+    const answer = await within(999_999_999_999_999, "/v1/table/few/count_rows", {});
+    expect([answer.status, answer.json]).toEqual([200, ROWS]);
+  });
+
   it("do not affect a request that ends in time", async () => {
     expect((await within(60_000, "/v1/table/t/count_rows", {})).json).toBe(ROWS);
     const index = { column: "id", index_type: "BTREE" };

@@ -1,7 +1,23 @@
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../harness/client.js";
+import { setupServer } from "../harness/setup-server.js";
 import { exchangeRaw, head } from "../harness/socket.js";
 import { countStatuses, expectRefusal, setupLimitedServer, variants } from "./limited-server.js";
+
+describe("requests without a key to a server without --limits", () => {
+  const joust = setupServer();
+
+  it("have a budget that a person does not notice", async () => {
+    const anyone = joust.client.withKey("");
+    const list = () => anyone.post("/v1/namespace/$/list");
+    const answers = await Promise.all(Array.from({ length: 200 }, list));
+    expect(countStatuses(answers)).toEqual({ 401: 200 });
+    const served = await Promise.all(
+      Array.from({ length: 100 }, () => joust.client.post("/v1/namespace/$/list")),
+    );
+    expect(countStatuses(served)).toEqual({ 200: 100 });
+  });
+});
 
 const budget = (total: number, perAddress: number, proxies: string[] = []) => ({
   unauthenticated: {

@@ -1,4 +1,5 @@
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import { serverProperties } from "./changed-object.js";
 import type { TransactionAction, TransactionRecord, TransactionStatus } from "./transactions.js";
 
 /** Maximum size of a transaction's properties as JSON, bytes. */
@@ -18,9 +19,11 @@ export function applyActions(
         status = nextStatus(status, action.status);
         break;
       case "set":
+        checkIsOfClient(action.key);
         setProperty(properties, action);
         break;
       case "unset":
+        checkIsOfClient(action.key);
         if (!properties.delete(action.key) && action.mode === "fail") {
           throw invalidInput(`property ${JSON.stringify(action.key)} is not set: mode Fail`);
         }
@@ -33,6 +36,12 @@ export function applyActions(
     );
   }
   return result;
+}
+
+/** @throws code 13 for a property that the server sets */
+function checkIsOfClient(key: string): void {
+  if (!serverProperties.has(key)) return;
+  throw invalidInput(`property ${JSON.stringify(key)} is set by the server: use another key`);
 }
 
 function setProperty(

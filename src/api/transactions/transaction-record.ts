@@ -1,6 +1,7 @@
 import { mergeObjects } from "../../foundation/merge-objects.js";
 import type { Call, Operation, Reply, ServiceName } from "../operation.js";
 import type { Services } from "../services.js";
+import { objectProperties } from "./changed-object.js";
 
 const RECORDING = ["transactions", "log"] as const satisfies readonly ServiceName[];
 
@@ -50,7 +51,7 @@ async function record(
   const job = transaction_id ?? job_id;
   const properties = {
     operation: operation.id,
-    object: (call.id.length > 0 ? call.id : call.database).join("$"),
+    ...objectProperties(call.id.length > 0 ? call.id : call.database),
     ...(typeof version === "number" && { version: String(version) }),
   };
   try {

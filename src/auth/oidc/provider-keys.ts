@@ -82,7 +82,6 @@ export class ProviderKeys {
 
   async #load(): Promise<void> {
     const { issuer } = this.settings;
-    this.#fetchedAt = performance.now();
     try {
       const keySet = await fetchJson(this.settings.jwksUrl ?? (await discover(issuer)));
       const find = createLocalJWKSet(keySet as JSONWebKeySet);
@@ -101,6 +100,9 @@ export class ProviderKeys {
           : "the keys of the identity provider could not be fetched: its tokens get 503",
       );
       throw unavailable();
+    } finally {
+      // After a fetch that took long, too, tokens of anyone cause no other one at once.
+      this.#fetchedAt = performance.now();
     }
   }
 }

@@ -3,8 +3,15 @@ import type { Catalog, NamespacePath, TableId, TableRecord } from "../catalog.js
 import { encodePath } from "../path.js";
 import type { SecuredObject } from "./grants.js";
 import type { HeldGrants, TableGrant } from "./held-grants.js";
-import { NO_PRIVILEGES, type Privilege, type PrivilegeSet, readsSomeRows } from "./privileges.js";
-import type { VisibleObjects } from "./visible-objects.js";
+import {
+  bitOf,
+  covers,
+  FILTERED,
+  NO_PRIVILEGES,
+  type Privilege,
+  type PrivilegeSet,
+} from "./privileges.js";
+import type { FullyVisible, VisibleObjects } from "./visible-objects.js";
 
 type TableLookup = Pick<Catalog, "table" | "tableSync">;
 
@@ -89,8 +96,12 @@ export class CallerPrivileges {
   }
 
   /** As `visible`, without the tables of which the caller reads some rows only. */
-  visibleWithAllRows(): VisibleObjects | undefined {
-    return this.#objectsWith((set) => set !== NO_PRIVILEGES && !readsSomeRows(set));
+  visibleWithAllRows(): FullyVisible | undefined {
+    // A filter and the privilege `select` may be on different objects that contain a table.
+    const allRows = this.#objectsWith((set) => covers(set, bitOf("select")));
+    if (!allRows) return undefined;
+    const filtered = this.#objectsWith((set) => covers(set, FILTERED));
+    return { allRows, any: this.visible(), filtered };
   }
 
   #objectsWith(fits: (set: PrivilegeSet) => boolean): VisibleObjects | undefined {

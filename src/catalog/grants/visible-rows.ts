@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { CatalogDatabase } from "../../database/database.js";
 import type { NamespacePath } from "../catalog.js";
 import { descendants, encodePath } from "../path.js";
-import type { VisibleObjects } from "./visible-objects.js";
+import type { FullyVisible, VisibleObjects } from "./visible-objects.js";
 
 /** What `descendants` appends to a path. */
 const below = descendants("");
@@ -32,6 +32,17 @@ export const isVisibleTable = (
 ): RawBuilder<boolean> => sql<boolean>`(
   tables.key in (select listed.value from ${listed(kind, tables)})
   or ${isIn(kind, sql.ref("tables.namespace"), namespaces)})`;
+
+/** SQL: whether a row of `tables` is visible to a caller that may see what counts its rows. */
+export function isFullyVisibleTable(
+  kind: CatalogDatabase["kind"],
+  { allRows, any, filtered }: FullyVisible,
+): RawBuilder<boolean> {
+  const everything = sql<boolean>`1 = 1`;
+  const isAny = any ? isVisibleTable(kind, any) : everything;
+  const isFiltered = filtered ? isVisibleTable(kind, filtered) : everything;
+  return sql<boolean>`(${isVisibleTable(kind, allRows)} or (${isAny} and not ${isFiltered}))`;
+}
 
 /** SQL: whether a row of `tables` is below a namespace. */
 export const isTableIn = (

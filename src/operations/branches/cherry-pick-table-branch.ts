@@ -39,7 +39,7 @@ export const cherryPickTableBranch = operation({
     mainVersionAfter: Type.Optional(count),
   }),
   access: accessTo("table", "update", "create"),
-  limited: ["storage"],
+  limited: ["query", "storage"],
   unrecorded: (_, reply) => statusOf(reply) !== "cherryPicked",
   uses: ["catalog", "config", "engine", "maintenance"],
   handle: (services, { id, payload }) =>

@@ -17,6 +17,7 @@ export const diffTableBranch = operation({
   body: { kind: "json", schema: Type.Object({ from_branch: branchNameSchema }) },
   reply: branchDifference,
   access: accessTo("table", "select"),
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, { id, payload }) {
     const { from_branch } = payload;

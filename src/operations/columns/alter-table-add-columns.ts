@@ -62,7 +62,7 @@ export const alterTableAddColumns = operation({
   },
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   access: accessTo("table", "create"),
-  limited: ["storage"],
+  limited: ["query", "storage"],
   administrative: {
     to: "store a function (virtual_column) that other tools run",
     includes: ({ payload }) =>

@@ -13,8 +13,6 @@ import { type QueryRun, runQuery } from "./sql-statement.js";
 export interface Statement extends StatementCall {
   /** JSON `{query, parameters, limit}`. The engine decodes it. */
   readonly body: Uint8Array;
-  /** Time that the call has left, ms; undefined without a deadline. */
-  readonly timeLeftMs: number | undefined;
   /** A statement that is no query begins: its result will have these columns, here without values. */
   onChange?(columns: SqlColumn[]): void;
 }

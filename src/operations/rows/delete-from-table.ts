@@ -17,6 +17,7 @@ export const deleteFromTable = operation({
   body: { kind: "json", schema: Type.Object({ predicate, branch }) },
   reply: Type.Object({ transaction_id: transactionId, version: count, num_deleted_rows: count }),
   access: { ...accessTo("table", "delete"), rows: ["delete"] },
+  limited: ["query"],
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {

@@ -45,6 +45,7 @@ export const getTableBlobBytes = operation({
   }),
   body: { kind: "none" },
   access: accessTo("table", "select"),
+  limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call): Promise<Reply> {
     const { params } = call;

@@ -59,7 +59,7 @@ export const mergeInsertIntoTable = operation({
     sometimes: ["insert", "update", "delete"],
     also: ({ id, params }) => [{ object: tableObject(id), privileges: privilegesOf(params) }],
   },
-  limited: ["storage"],
+  limited: ["query", "storage"],
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {

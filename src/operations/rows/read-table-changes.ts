@@ -70,6 +70,13 @@ export const readTableChanges = operation({
       // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
       call.onAbort(() => cancelQuery(number));
       const answer = await running;
+      // The caller may have lost the table while it waited for rows.
+      if (options.waitMillis > 0) {
+        await call.authorize(readTableChanges, call).catch((error: unknown) => {
+          answer.rest?.cancel();
+          throw error;
+        });
+      }
       if ((await branchIdentity(table, payload.branch)) !== place.branch) {
         answer.rest?.cancel();
         throw otherPlace();

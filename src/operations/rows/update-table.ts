@@ -53,6 +53,7 @@ export const updateTable = operation({
     to: "set properties that start with `joust.`",
     includes: ({ payload }) => hasServerProperties(payload.properties),
   },
+  limited: ["query"],
   repeatable: true,
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, call) {

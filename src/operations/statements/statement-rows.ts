@@ -1,3 +1,4 @@
+import { timeoutOf } from "../../api/time-left.js";
 import {
   type ArrowBody,
   cancelQuery,
@@ -23,9 +24,13 @@ interface StatementRows extends NameScope {
   /** The table that exists and gets the rows: they get its columns. */
   readonly changed: SqlTarget | undefined;
   readonly fresh: Freshness;
+  /** Time that the request has left, ms; no limit of its own when absent. */
+  readonly timeLeftMs: number | undefined;
   onAbort(work: () => void): void;
   /** A table that the statement reads, for the audit log. */
   reads(id: readonly string[]): void;
+  /** Counts bytes of the rows, before they are written. @throws LimitExceeded */
+  charge(bytes: number): void;
 }
 
 /** The table that a statement changes, for the engine. @throws code 1 or 4 */
@@ -41,21 +46,25 @@ export const sqlTarget = (services: TableDependencies, id: readonly string[]): P
  */
 export async function withRows<T>(
   services: ListingServices,
-  { body, tables, changed, fresh, onAbort, reads, ...scope }: StatementRows,
+  { body, tables, changed, fresh, timeLeftMs, onAbort, reads, charge, ...scope }: StatementRows,
   write: (rows: ArrowBody) => Promise<T>,
 ): Promise<T> {
   const { sources, listing, records } = await resolveTables(services, tables, scope, fresh);
   for (const { id } of records) reads(id);
   const number = nextQueryNumber();
-  const options = mergeObjects({ sources, format: "stream" as const, number, ...listing }, fresh);
+  const stream = { sources, format: "stream" as const, number, ...timeoutOf({ timeLeftMs }) };
+  const options = mergeObjects({ ...stream, ...listing }, fresh);
   return withLiveTables(services, records, async () => {
     const starting = services.engine.sqlWrittenRows(body, options, changed);
     onAbort(() => cancelQuery(number));
     const answer = await starting;
     const { first, done, rest } = answer;
     try {
-      if (done || rest === undefined) return await write(first);
-      return await writeAll(new Upload(services.engine), answer, rest, { onAbort, write });
+      if (done || rest === undefined) {
+        charge(first.byteLength);
+        return await write(first);
+      }
+      return await writeAll(new Upload(services.engine), answer, rest, { onAbort, write, charge });
     } finally {
       rest?.cancel();
     }
@@ -67,13 +76,18 @@ async function writeAll<T>(
   upload: Upload,
   { first }: QueryAnswer,
   rest: QueryRest,
-  { onAbort, write }: { onAbort: StatementRows["onAbort"]; write(rows: ArrowBody): Promise<T> },
+  {
+    onAbort,
+    write,
+    charge,
+  }: Pick<StatementRows, "onAbort" | "charge"> & { write(rows: ArrowBody): Promise<T> },
 ): Promise<T> {
   let ended = false;
   let queryError: unknown;
   onAbort(() => upload.abort());
   const pump = async () => {
     for (let part: Buffer | null = first; part && !ended; part = await rest.next()) {
+      charge(part.byteLength);
       if (!upload.push(part)) await upload.drained();
     }
     if (!ended) upload.finish();

@@ -1,5 +1,12 @@
 import { replyForMissing } from "../../api/missing-object-reply.js";
-import type { Call, Operation, Reply, ServiceName } from "../../api/operation.js";
+import {
+  type AuthorizedPart,
+  type Call,
+  jobOf,
+  type Operation,
+  type Reply,
+  type ServiceName,
+} from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import { withTransactionRecord } from "../../api/transactions/transaction-record.js";
 import { BodyCheck } from "../../api/validation/body-check.js";
@@ -36,7 +43,14 @@ export interface StatementBody {
 export interface StatementCall
   extends Pick<
     Call<unknown, unknown>,
-    "requestId" | "database" | "context" | "fresh" | "onAbort" | "authorize" | "reads"
+    | "requestId"
+    | "database"
+    | "context"
+    | "fresh"
+    | "timeLeftMs"
+    | "onAbort"
+    | "authorize"
+    | "reads"
   > {
   /** The namespace of names of one part: the database or below it. */
   readonly namespace: readonly string[];
@@ -108,7 +122,12 @@ export class StatementRun {
 
   /** Checks that the caller may run an operation, which runs later. @throws code 15 */
   async check(target: StatementOperation, input: Input): Promise<void> {
-    await this.#authorize(target, input, input.payload ?? {});
+    await this.servicesFor(target, input);
+  }
+
+  /** What an operation that the caller may run would use. @throws code 15 */
+  async servicesFor(target: StatementOperation, input: Input): Promise<AuthorizedPart["services"]> {
+    return (await this.#authorize(target, input, input.payload ?? {})).services;
   }
 
   /**
@@ -121,19 +140,21 @@ export class StatementRun {
     input: Omit<Input, "payload">,
     changed?: readonly string[],
   ): Promise<JsonReply> {
-    const { call, services } = await this.#authorize(target, input, noRows);
-    const { fresh, database, namespace, onAbort } = this.call;
+    const { call, services, admission } = await this.#authorize(target, input, noRows);
+    const { fresh, timeLeftMs, database, namespace, onAbort } = this.call;
     const rows = {
       ...this.statement,
       changed: changed && (await sqlTarget(services, changed)),
       fresh,
+      timeLeftMs,
       database,
       namespace,
       onAbort,
       reads: (id: readonly string[]) => this.call.reads?.(id),
+      charge: (bytes: number) => admission?.chargeStorage(bytes),
     };
     return withRows(this.services, rows, (payload) =>
-      handle(target, { call: { ...call, payload }, services }),
+      handle(target, { call: { ...call, payload }, services, admission }),
     );
   }
 
@@ -143,8 +164,8 @@ export class StatementRun {
     input: Omit<Input, "payload">,
     body: () => ArrowBody,
   ): Promise<JsonReply> {
-    const { call, services } = await this.#authorize(target, input, noRows);
-    return handle(target, { call: { ...call, payload: body() }, services });
+    const { call, ...authorized } = await this.#authorize(target, input, noRows);
+    return handle(target, { call: { ...call, payload: body() }, ...authorized });
   }
 
   async #authorize(
@@ -170,21 +191,22 @@ export class StatementRun {
       onAbort: (work) => this.call.onAbort(work),
       authorize: (other, inner) => this.call.authorize(other, inner),
     };
-    return { call, services: await this.call.authorize(operation, call) };
+    return { call, ...(await this.call.authorize(operation, call)) };
   }
 }
 
 /** A call whose caller may run its operation, and what the handler may use. */
-interface Authorized {
+interface Authorized extends AuthorizedPart {
   readonly call: Call<unknown, unknown>;
-  readonly services: Parameters<Operation["handle"]>[0];
 }
 
 async function handle(
   { operation }: StatementOperation,
-  { call, services }: Authorized,
+  { call, services, admission }: Authorized,
 ): Promise<JsonReply> {
-  return jsonReply(await operation.handle(services, call), services);
+  const run = () => operation.handle(services, call);
+  const reply = await (admission ? admission.run(call.id, run, jobOf) : run());
+  return jsonReply(reply, services);
 }
 
 const jsonReply = (reply: Reply, services: JsonReply["services"]): JsonReply => ({

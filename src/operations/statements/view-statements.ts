@@ -1,8 +1,10 @@
 /** The statements of materialized views. */
 import { randomUUID } from "node:crypto";
 import { tablesPageToken } from "../../catalog/page-token.js";
+import { encodePath } from "../../catalog/path.js";
 import { ErrorCode, invalidInput } from "../../foundation/errors.js";
 import { identifier, ROOT_SCHEMA } from "../../tables/named-table.js";
+import { onTable } from "../../tables/open-table.js";
 import { dropTable } from "../../tables/table-removal.js";
 import { renameTable } from "../tables/rename-table.js";
 import { createMaterializedView } from "../views/create-materialized-view.js";
@@ -87,6 +89,12 @@ const removeFilled = (run: StatementRun, id: readonly string[], key?: string) =>
     return done();
   });
 
+/** A view that the caller may drop, and its sources. @throws code 19 for a table that is no view */
+async function viewToDrop(run: StatementRun, id: readonly string[]) {
+  const services = await run.servicesFor(dropping, { id });
+  return onTable(services, id, ({ table }) => table.view());
+}
+
 /** Replaces a view by a new one. Until the new one is filled, the name stands for the old one. */
 async function replaceView(
   run: StatementRun,
@@ -96,9 +104,11 @@ async function replaceView(
   if (run.call.respondAsync) {
     throw invalidInput("OR REPLACE waits until the new view is filled: leave out Prefer");
   }
-  const isView = () => run.run(describing, { id });
   // A table of that name is an error before the work starts.
-  await unless(missing, async () => done(await isView()));
+  await unless(missing, async () => {
+    await viewToDrop(run, id);
+    return done();
+  });
   const name = id.at(-1) ?? "";
   const filling = [...id.slice(0, -1), `${name}__${randomUUID().slice(0, 8)}`];
   const result = await createFilled(run, filling, payload);
@@ -107,9 +117,8 @@ async function replaceView(
     payload: { new_table_name: name, new_namespace_id: id.slice(0, -1) },
   };
   try {
-    const { value } = await run.run(describing, { id: filling });
-    const sources = value.tables as string[][];
-    if (sources.some((source) => source.join("$") === id.join("$"))) {
+    const { tables } = await viewToDrop(run, filling);
+    if (tables.some(({ table }) => encodePath(table) === encodePath(id))) {
       throw invalidInput("the new view reads the view that it replaces: give it another name");
     }
     await run.check(renaming, rename);

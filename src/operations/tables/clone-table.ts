@@ -3,7 +3,7 @@ import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { stringMap, transactionId } from "../../api/schemas.js";
 import { clientLocation } from "../../catalog/tables/client-location.js";
-import { invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { tableHandle } from "../../tables/open-table.js";
 import { checkVersion } from "../../tables/target.js";
 import { reserveAndWrite } from "./new-table.js";
@@ -53,7 +53,13 @@ export const cloneTable = operation({
     on: () => "server",
     includes: async ({ payload }, { catalog, config }) => {
       const location = clientLocation(config.root, payload.source_location);
-      return (await catalog.tableAt(location)) === undefined;
+      try {
+        return (await catalog.tableAt(location)) === undefined;
+      } catch (error) {
+        // In another database. A caller that may not clone files must not learn that there is a table.
+        if (hasCode(error, ErrorCode.TableNotFound)) return true;
+        throw error;
+      }
     },
   },
   uses: ["catalog", "config", "engine", "log"],

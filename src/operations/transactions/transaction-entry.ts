@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { idBelow } from "../../api/database.js";
 import type { Reply } from "../../api/operation.js";
 import { stringMap } from "../../api/schemas.js";
+import { changedObject, objectProperties } from "../../api/transactions/changed-object.js";
 import {
   type TransactionRecord,
   transactionStatuses,
@@ -32,7 +33,8 @@ export const transactionNames = {
     { properties, ...rest }: { properties: Record<string, string> },
     database: readonly string[],
   ) => {
-    const object = idBelow(database, properties.object?.split("$") ?? []).join("$");
-    return { ...rest, properties: { ...properties, object } };
+    const object = objectProperties(idBelow(database, changedObject(properties)));
+    const { object_path: _, ...others } = properties;
+    return { ...rest, properties: { ...others, ...object } };
   },
 };

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { accessTo } from "../../api/access.js";
 import { idBelow } from "../../api/database.js";
-import { operation } from "../../api/operation.js";
+import { type Call, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
+import { checkSources } from "./visible-sources.js";
 
 export const describeMaterializedView = operation({
   id: "DescribeMaterializedView",
@@ -19,7 +19,15 @@ export const describeMaterializedView = operation({
     source_namespace: Type.Array(Type.String()),
     tables: Type.Array(Type.Array(Type.String())),
   }),
-  access: accessTo("table"),
+  access: {
+    on: "table",
+    privileges: ["select"],
+    // The query names the tables that it reads.
+    also: async (call: Call<unknown, unknown>, services) => {
+      await checkSources(services, call.id);
+      return [];
+    },
+  },
   contentNames: {
     reply: ({ source_namespace, tables, ...rest }, database) => ({
       ...rest,

@@ -3,7 +3,6 @@ import type { Requirement } from "../../api/access.js";
 import type { Call } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import { tableObject } from "../../catalog/grants/grants.js";
 import { invalidInput } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
 import { specName } from "../../jobs/spec-name.js";
@@ -12,6 +11,7 @@ import { withoutNulls } from "../../jobs/without-nulls.js";
 import { onTable } from "../../tables/open-table.js";
 import { checkVersion } from "../../tables/target.js";
 import { ignoredOption, optionalInteger } from "../jobs/job-request.js";
+import { checkSources } from "./visible-sources.js";
 
 const request = Type.Object({
   src_version: optionalInteger(
@@ -48,14 +48,13 @@ export const refreshOperation = {
     privileges: ["update"],
     sometimes: ["select"],
     // The view may be a clone, or its caller may have lost the grants that it had at the creation.
-    also: ({ id }: Call<unknown, unknown>, services: TableServices): Promise<Requirement[]> =>
-      onTable(services, id, async ({ table }) => {
-        const { tables } = await table.view();
-        return tables.map((source) => ({
-          object: tableObject(source.table),
-          privileges: ["select"],
-        }));
-      }),
+    also: async (
+      { id }: Call<unknown, unknown>,
+      services: TableServices,
+    ): Promise<Requirement[]> => {
+      await checkSources(services, id);
+      return [];
+    },
   },
   limited: ["job", "storage"],
 } as const;

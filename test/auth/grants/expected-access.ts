@@ -58,7 +58,7 @@ export const expectedAccess: Record<
 
     DescribeTable: sight,
     TableExists: sight,
-    DescribeMaterializedView: sight,
+    DescribeMaterializedView: read,
     ListTableIndices: sight,
     DescribeTableIndexStats: sight,
     ListTableVersions: sight,
@@ -321,4 +321,8 @@ export const conditionalAccess: Readonly<Record<string, readonly ConditionalAcce
 };
 
 /** Their content is the definition of a view: grants.test.ts has the tests. */
-export const readsView: readonly string[] = ["RefreshMaterializedView", "RefreshTable"];
+export const readsView: readonly string[] = [
+  "DescribeMaterializedView",
+  "RefreshMaterializedView",
+  "RefreshTable",
+];

@@ -19,6 +19,7 @@ import type { Answer, Client } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { waitForJob } from "../../harness/jobs.js";
 import { setupServer } from "../../harness/setup-server.js";
+import { readsView } from "./expected-access.js";
 import { objectOf, setupGrants } from "./grant-callers.js";
 
 const joust = setupServer();
@@ -188,7 +189,7 @@ const sees = (caller: Caller, object: SecuredObject): boolean =>
 const readsTable = new Set(["CloneTable", "CreateMaterializedView"]);
 
 /** Operations that also need the sources of the view in the path. Here it is a table, and grants.test.ts has views. */
-const readsView = new Set(["RefreshMaterializedView", "RefreshTable"]);
+const readsViews = new Set(readsView);
 
 async function requirementsOf(operation: Operation, sent: Sent): Promise<Requirement[]> {
   const { access } = operation;
@@ -208,7 +209,7 @@ async function requirementsOf(operation: Operation, sent: Sent): Promise<Require
     nothing: [],
   };
   const call = { id: sent.id, params: { on: ["id"] }, payload: sent.body };
-  const reads = readsView.has(operation.id) ? undefined : access.also;
+  const reads = readsViews.has(operation.id) ? undefined : access.also;
   // biome-ignore lint/suspicious/noExplicitAny: only these members of a call are read
   const also = (await reads?.(call as any, {} as any)) ?? [];
   const sources: Requirement[] = readsTable.has(operation.id)

@@ -38,6 +38,10 @@ describe("a query without a vector", () => {
 
   it("returns no rows for k = 0 and for a filter without matches", async () => {
     expect((await joust.client.query("t", { k: 0, vector: {} })).numRows).toBe(0);
+    const sorted = { vector: {}, order_by: [{ column_name: "id" }] };
+    for (const offset of [0, 1, 500]) {
+      expect((await joust.client.query("t", { k: 0, offset, ...sorted })).numRows).toBe(0);
+    }
     const none = await joust.client.query("t", { k: 10, vector: {}, filter: "id < 0" });
     expect(none.numRows).toBe(0);
     expect(none.schema.names).toEqual(["id", "name", "category", "price", "vector"]);

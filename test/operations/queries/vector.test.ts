@@ -168,6 +168,16 @@ describe("a vector query", () => {
     expect(none.numRows).toBe(0);
     expect(none.schema.names).toEqual(["id", "vector", "_distance"]);
     expect((await client.query("line", { k: 0, vector: at(0) })).numRows).toBe(0);
+    const several = {
+      vector: {
+        multi_vector: [
+          [1, 2],
+          [3, 4],
+        ],
+      },
+      offset: 1,
+    };
+    expect((await client.query("line", { k: 0, ...several })).numRows).toBe(0);
   });
 
   it("returns all rows if k exceeds the row count", async () => {

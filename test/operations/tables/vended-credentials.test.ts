@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Engine } from "../../../src/engine/index.js";
 import { items } from "../../harness/arrow.js";
@@ -8,6 +9,8 @@ import { type S3, s3Missing, startS3 } from "../../harness/s3.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { type StubSts, startStubSts } from "../../harness/stub-sts.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
+import { waitFor } from "../../harness/wait-for.js";
+import { waitForOutput } from "../../harness/wait-for-output.js";
 
 const ROLE = "arn:aws:iam::123456789012:role/readers";
 
@@ -28,7 +31,8 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
       root,
       env: s3.env,
       args: [
-        ...["--catalog", `${dir}/catalog.db`, "--vend-role", ROLE, "--vend-endpoint", sts.url],
+        ...["--catalog", `${dir}/catalog.db`, "--audit-log", `${dir}/audit.log`],
+        ...["--vend-role", ROLE, "--vend-endpoint", sts.url],
         ...["--vend-lifetime", "20m", "--storage-option", `aws_endpoint=${s3.endpoint}`],
         ...["--storage-option", "aws_region=us-east-1", "--storage-option", "aws_allow_http=true"],
       ],
@@ -82,7 +86,7 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
     expect(await reader.countRows({})).toBe(40);
   });
 
-  it("asks STS for the table only, in the name of the request", async () => {
+  it("asks STS for the table only, under a name that the audit log has", async () => {
     const headers = { "x-request-id": "my:request" };
     await server.client.request("/v1/table/ns$t/describe", {
       body: JSON.stringify({ vend_credentials: true }),
@@ -90,11 +94,17 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
     });
     const { location } = await server.client.ok("/v1/table/ns$t/describe");
     const assumed = sts.assumed.at(-1);
-    expect(assumed).toMatchObject({
-      role: ROLE,
-      session: "joust-my-request",
-      seconds: 1_200,
-      signer: "joust",
+    expect(assumed).toMatchObject({ role: ROLE, seconds: 1_200, signer: "joust" });
+    expect(assumed?.session).toMatch(/^joust-[0-9a-f-]{36}$/);
+    const line = await waitFor("the line in the audit log", () =>
+      readFileSync(`${dir}/audit.log`, "utf8")
+        .split("\n")
+        .find((text) => text.includes(`"request_id":"my:request"`)),
+    );
+    expect(JSON.parse(line)).toMatchObject({
+      operation: "DescribeTable",
+      object: "ns$t",
+      credentials: assumed?.session,
     });
     const path = location.replace("s3://", "");
     const prefix = path.slice(path.indexOf("/") + 1);
@@ -161,7 +171,7 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
     sts.refuse();
     const answer = await server.client.post("/v1/table/ns$t/describe", { vend_credentials: true });
     expectFailure(answer, 503, 17, /STS gave no credentials/);
-    expect(server.output()).toContain("not authorized to assume the role");
+    await waitForOutput(server, "not authorized to assume the role");
     expect((await server.client.post("/v1/table/ns$t/describe", {})).status).toBe(200);
   });
 });

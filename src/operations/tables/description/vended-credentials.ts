@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Call } from "../../../api/operation.js";
 import type { Services } from "../../../api/services.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
@@ -14,7 +15,7 @@ export type VendedOptions = Readonly<Record<string, string>>;
  * (`--vend-role`), if no policy can name the location, or if the caller may not read all rows of the table: a file has
  * all of them.
  *
- * The name of the session in the log of the store is the id of the request, which the audit log has, too.
+ * The audit log has the name of the session, which the log of the store names too. No client can choose it.
  *
  * @throws code 17 if STS gives none
  */
@@ -27,10 +28,11 @@ export async function vendedCredentials(
   if (!vending || !record.location.startsWith("s3://")) return undefined;
   if (!(await mayReadAllRows(call))) return undefined;
   const { role, endpoint, lifetimeMs } = vending;
+  const session = `joust-${randomUUID()}`;
   const vended = await vendCredentials(record.location, {
     storageOptions: storageOptions(services, record),
     role,
-    session: sessionName(call.requestId),
+    session,
     lifetimeMs,
     ...(endpoint !== undefined && { endpoint }),
   }).catch((error: unknown) => {
@@ -38,6 +40,7 @@ export async function vendedCredentials(
     if (hasCode(error, ErrorCode.InvalidInput)) return undefined;
     throw error;
   });
+  if (vended) call.vends?.(session);
   return (
     vended && {
       aws_access_key_id: vended.accessKeyId,
@@ -51,14 +54,11 @@ export async function vendedCredentials(
 
 async function mayReadAllRows(call: Call<unknown, unknown>): Promise<boolean> {
   try {
-    const { catalog } = await call.authorize(queryTable, { ...call, payload: {} });
+    const { services } = await call.authorize(queryTable, { ...call, payload: {} });
+    const { catalog } = services;
     return (await catalog.table(call.id)).restriction === undefined;
   } catch (error) {
     if (hasCode(error, ErrorCode.PermissionDenied)) return false;
     throw error;
   }
 }
-
-/** STS takes 2 to 64 letters, digits and the characters `_=,.@-`. */
-const sessionName = (requestId: string): string =>
-  `joust-${requestId}`.replaceAll(/[^\w=,.@-]/g, "-").slice(0, 64);
