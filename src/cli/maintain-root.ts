@@ -12,7 +12,7 @@ import { queueMaintenance, queueVersionCleanUp } from "../maintenance/maintenanc
 import { properties, settingsOf } from "../maintenance/settings.js";
 import { openStorage } from "../server/open-storage.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
-import { releaseTableInThread } from "../tables/table-writes.js";
+import { endTableWorkInThread } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
 
 /** Tables of one page of the listing. */
@@ -39,7 +39,7 @@ export async function maintainRoot(
       versionCleanUp(engine, storageOptions, store),
     ];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });
-    const threads = { releaseTable: (key: string) => releaseTableInThread({ engine }, key) };
+    const threads = { endTableWork: (key: string) => endTableWorkInThread({ engine }, key) };
     const stopWatching = startRemovalAcknowledgements({ engine, catalog, jobs, threads, log });
     const stop = async () => {
       await stopWatching();

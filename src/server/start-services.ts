@@ -17,7 +17,7 @@ import { maintenanceKinds } from "../maintenance/maintenance-jobs.js";
 import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js";
 import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
-import { releaseTable, releaseTableInThread } from "../tables/table-writes.js";
+import { endTableWork, endTableWorkInThread } from "../tables/table-writes.js";
 import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { Storage } from "./open-storage.js";
@@ -69,7 +69,7 @@ export async function startServices(
     log,
     autoRefreshes: store.autoRefreshes,
   });
-  const workers = new Workers((key) => releaseTableInThread({ engine }, key));
+  const workers = new Workers((key) => endTableWorkInThread({ engine }, key));
   const services: Services = {
     config,
     engine,
@@ -89,7 +89,7 @@ export async function startServices(
   const stopWatching = [
     startOrphanedTableRemoval({
       ...orphans,
-      releaseTable: (table) => releaseTable(services, table),
+      endTableWork: (table) => endTableWork(services, table),
     }),
     startOrphanedPartRemoval(services),
     startRemovalAcknowledgements(services),

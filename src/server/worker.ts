@@ -10,7 +10,7 @@ import type { LimitOwner } from "../limits/limit-owner.js";
 import type { LimitRules } from "../limits/limit-rules.js";
 import { Limiter } from "../limits/limiter.js";
 import { operations } from "../operations/index.js";
-import { releaseTableInThread } from "../tables/table-writes.js";
+import { endTableWorkInThread } from "../tables/table-writes.js";
 import { AuditBuffer } from "../telemetry/audit/audit-log.js";
 import { createLogger } from "../telemetry/logger.js";
 import { startTracing, stopTracing } from "../telemetry/otlp/start.js";
@@ -39,7 +39,7 @@ export interface WorkerInput {
 export interface WorkerTargets {
   readonly server: Server;
   readonly thread: {
-    releaseTable(key: string): Promise<void>;
+    endTableWork(key: string): Promise<void>;
     /** Sends the spans and the lines of the audit log that wait. */
     flush(): Promise<void>;
   };
@@ -58,7 +58,7 @@ await startTracing(config.otlp, log, input.name);
 if (tracing) traceEngine(tracing);
 const targets = {
   thread: {
-    releaseTable: (key: string) => releaseTableInThread({ engine }, key),
+    endTableWork: (key: string) => endTableWorkInThread({ engine }, key),
     async flush() {
       buffer?.flush();
       await stopTracing();

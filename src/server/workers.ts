@@ -37,11 +37,11 @@ export class Workers implements Threads {
   readonly #threads: WorkerThread[] = [];
   #stopping = false;
 
-  /** `releaseInMainThread`: the main thread's part of `releaseTable`. */
+  /** `releaseInMainThread`: the main thread's part of `endTableWork`. */
   constructor(private readonly releaseInMainThread: (key: string) => Promise<void>) {}
 
-  async releaseTable(key: string): Promise<void> {
-    const inWorkers = this.#threads.map(({ thread }) => thread.releaseTable(key));
+  async endTableWork(key: string): Promise<void> {
+    const inWorkers = this.#threads.map(({ thread }) => thread.endTableWork(key));
     await Promise.all([this.releaseInMainThread(key), ...inWorkers]);
   }
 

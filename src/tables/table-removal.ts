@@ -5,9 +5,9 @@ import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
 import type { Config } from "../config/config.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
-import { type ReleaseDependencies, releaseTable } from "./table-writes.js";
+import { endTableWork, type TableWorkDependencies } from "./table-writes.js";
 
-export interface RemovalDependencies extends ReleaseDependencies {
+export interface RemovalDependencies extends TableWorkDependencies {
   readonly catalog: Pick<
     Catalog,
     "orphanTable" | "dropTable" | "forgetTable" | "awaitRemovalAcknowledgements"
@@ -50,7 +50,7 @@ const POLL_INTERVAL = 250;
  * cluster/removal-acknowledgements.ts. Returns a function that stops this.
  */
 export function startRemovalAcknowledgements(
-  services: ReleaseDependencies & {
+  services: TableWorkDependencies & {
     readonly catalog: Pick<Catalog, "removalsToAcknowledge" | "acknowledgeRemoval">;
     readonly log: Logger;
   },
@@ -60,10 +60,10 @@ export function startRemovalAcknowledgements(
   const releasing = new Map<string, Promise<void>>();
   const release = async (table: DroppedTable) => {
     try {
-      await releaseTable(services, table);
+      await endTableWork(services, table);
       await catalog.acknowledgeRemoval(table.key);
     } catch (err) {
-      log.warn({ err }, "a table that another server dropped could not be released");
+      log.warn({ err }, "the work on a table that another server dropped could not be ended");
     } finally {
       releasing.delete(table.key);
     }
@@ -87,7 +87,7 @@ async function removeOne(services: RemovalDependencies, record: TableRecord): Pr
   const { catalog, config, log } = services;
   try {
     // A write that ends after the removal would bring files back.
-    await releaseTable(services, record);
+    await endTableWork(services, record);
     await catalog.awaitRemovalAcknowledgements(record.key);
     await removeFiles(services, record, config.storageOptions);
     await catalog.forgetTable(record.key);

@@ -56,10 +56,10 @@ export interface ReferenceWriteDependencies extends TableWriteDependencies {
 /** The threads that answer requests. */
 export interface Threads {
   /** Ends the work of all threads on a table that this server no longer owns. */
-  releaseTable(key: string): Promise<void>;
+  endTableWork(key: string): Promise<void>;
 }
 
-export interface ReleaseDependencies {
+export interface TableWorkDependencies {
   readonly engine: Engine;
   readonly threads: Threads;
   readonly jobs: { cancelTable(key: string): Promise<void> };
@@ -127,8 +127,8 @@ async function stopWrites(key: string): Promise<void> {
 }
 
 /** Ends the work of this thread on a table that this server no longer owns. */
-export async function releaseTableInThread(
-  services: Pick<ReleaseDependencies, "engine">,
+export async function endTableWorkInThread(
+  services: Pick<TableWorkDependencies, "engine">,
   key: string,
 ): Promise<void> {
   await stopWrites(key);
@@ -136,10 +136,10 @@ export async function releaseTableInThread(
 }
 
 /** Ends the work of this server on a table that it no longer owns. */
-export async function releaseTable(
-  services: ReleaseDependencies,
+export async function endTableWork(
+  services: TableWorkDependencies,
   { key, location }: DroppedTable,
 ): Promise<void> {
-  await Promise.all([services.threads.releaseTable(key), services.jobs.cancelTable(key)]);
+  await Promise.all([services.threads.endTableWork(key), services.jobs.cancelTable(key)]);
   services.engine.closeTable(location);
 }

@@ -123,12 +123,12 @@ describe("after a server ends", () => {
       expect(await catalog.claimOrphanedTables()).toEqual([]);
     });
 
-    it("files are removed only after this server has released the table", async () => {
+    it("files are removed only after this server has ended its work on the table", async () => {
       const { catalog } = await newCatalog().open();
       const { key } = await catalog.reserveTable(["t"], nothing);
       await catalog.orphanTable(key);
       const done: string[] = [];
-      const releaseTable = async (table: { key: string }) => {
+      const endTableWork = async (table: { key: string }) => {
         await new Promise((resolve) => setTimeout(resolve, 20));
         done.push(`left ${table.key}`);
       };
@@ -138,7 +138,7 @@ describe("after a server ends", () => {
           return [];
         },
       };
-      await removeOrphanedTables({ catalog, engine, storageOptions: {}, log: quiet, releaseTable });
+      await removeOrphanedTables({ catalog, engine, storageOptions: {}, log: quiet, endTableWork });
       expect(done).toEqual([`left ${key}`, "removed"]);
     });
 

@@ -16,17 +16,17 @@ export interface OrphanedTableDependencies {
   storageOptions: Record<string, string>;
   log: Logger;
   /** Ends the work of this server on a table. It may last longer than the drop on another server waited for it. */
-  releaseTable?: (table: TableRecord) => Promise<void>;
+  endTableWork?: (table: TableRecord) => Promise<void>;
 }
 
 /** Claims the orphaned tables and removes their files. */
 export async function removeOrphanedTables(dependencies: OrphanedTableDependencies): Promise<void> {
-  const { catalog, storageOptions, log, releaseTable } = dependencies;
+  const { catalog, storageOptions, log, endTableWork } = dependencies;
   await pLimit(CONCURRENCY).map(await catalog.claimOrphanedTables(), async (table) => {
     const about = { table: table.id.join("$") };
     try {
       // A write that ends after the removal would bring files back.
-      await releaseTable?.(table);
+      await endTableWork?.(table);
       await removeFiles(dependencies, table, storageOptions);
       await catalog.forgetTable(table.key);
       log.info(about, "removed the files of an orphaned table");

@@ -12,7 +12,7 @@ import type { VersionRange } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { hasServerProperties } from "../../maintenance/settings.js";
 import { onDeclared, onTable } from "../../tables/open-table.js";
-import { changingReferences, releaseTable } from "../../tables/table-writes.js";
+import { changingReferences, endTableWork } from "../../tables/table-writes.js";
 import { onBranch } from "../../tables/target.js";
 import { checkEmptyLocation } from "../tables/registration/empty-location.js";
 import {
@@ -114,7 +114,7 @@ export const batchCommitTables = operation({
     const { published, result } = await publishVersions(services, versions, () =>
       services.catalog.changeTables({ declare, deregister }),
     );
-    for (const record of result.deregistered) await releaseTable(services, record);
+    for (const record of result.deregistered) await endTableWork(services, record);
     const deleted: number[] = [];
     for (const one of deletions) deleted.push(await deleteVersions(services, one));
 

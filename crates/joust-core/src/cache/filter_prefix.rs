@@ -8,9 +8,9 @@ use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use lance::Dataset;
 
-use super::caches::RowCaches;
 use super::filtered::row_ids;
 use super::predicate::Evaluation;
+use super::row_caches::RowCaches;
 use crate::error::{Error, Result};
 use crate::schema::expression::Expression;
 

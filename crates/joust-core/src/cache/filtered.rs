@@ -10,8 +10,8 @@ use lance::Dataset;
 use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
 use roaring::RoaringTreemap;
 
-use super::caches::RowCaches;
 use super::predicate::Evaluation as InMemory;
+use super::row_caches::RowCaches;
 use crate::error::{Error, Result};
 use crate::planning::planned;
 use crate::schema::Evaluation;

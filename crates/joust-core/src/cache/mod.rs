@@ -16,14 +16,14 @@
 //! |---|---|---|---|---|
 //! | index data (Lance) | `storage/sessions.rs` | 1/4 of `rest`, `--index-cache` | Lance's, salted for each open table | the table is opened from nothing |
 //! | metadata (Lance) | `storage/sessions.rs` | 1/16 of `rest`, `--metadata-cache` | as above | as above |
-//! | *text* | `text/caches.rs` | 1/8 of `rest` | | |
+//! | *text* | `text/text_caches.rs` | 1/8 of `rest` | | |
 //! | text index entries | | 3 % of text | version | any commit |
 //! | open segments | | 55 % of text | id of the segment | none: a segment never changes |
 //! | segments with their visible rows | | 14 % of text | segment, its fragments with their deletions | a deletion in its fragments, or another set of fragments |
 //! | tails: rows in no segment | `text/tail.rs` | 14 % of text | field id, JSON keys, analysis, fragments with their deletions | as above |
 //! | views of a column | `text/view.rs` | 7 % of text | version, column, index | any commit |
 //! | rows that a filter admits to a text search | `text/search.rs`, `joust-text/src/view.rs` | 7 % of text | the view, filter | any commit |
-//! | *rows* | `cache/caches.rs` | 1/8 of `rest`, `--row-cache` | | |
+//! | *rows* | `cache/row_caches.rs` | 1/8 of `rest`, `--row-cache` | | |
 //! | column store | [`column_store`] | 50 % of rows | table, field id, data type; in it the files of a fragment | other files of a fragment: its values were replaced |
 //! | row cache | [`row_cache`] | 22 % of rows | version, columns | any commit |
 //! | sorted lookups | [`sorted_lookup`] | 6 % of rows | address of an array of the column store, which the entry holds | the fragment has another array |
@@ -32,14 +32,13 @@
 //! | row addresses | [`row_addresses`] | 2 % of rows | version | any commit |
 //! | row liveness | [`row_liveness`] | 1 % of rows | version | any commit |
 //! | live rows of a fragment | [`row_liveness`] | 4 % of rows | table, files and deletions of the fragment | a deletion in the fragment, or other files |
-//! | prefilter masks | `vector/caches.rs` | 6 % of rows | version, filter | any commit |
-//! | opened vector indexes | `vector/caches.rs` | 1 % of rows | version, field id | any commit |
+//! | prefilter masks | `vector/vector_caches.rs` | 6 % of rows | version, filter | any commit |
+//! | opened vector indexes | `vector/vector_caches.rs` | 1 % of rows | version, field id | any commit |
 //!
 //! No commit removes an entry: a lookup for the new version has another key, and the entries of former versions are
 //! evicted by age. An evicted entry is computed again. Filters whose value may change between two evaluations
 //! (`now()`) are in no cache.
 
-mod caches;
 mod column;
 mod column_store;
 mod decoded_columns;
@@ -50,16 +49,17 @@ mod predicate;
 mod reader;
 mod row_addresses;
 mod row_cache;
+mod row_caches;
 mod row_liveness;
 mod sorted_lookup;
 mod stored_rows;
 
-pub(crate) use caches::RowCaches;
 pub(crate) use column::Column;
 pub(crate) use decoded_columns::Reading;
 pub(crate) use filter_prefix::first_rows;
 pub(crate) use filtered::filtered;
 pub(crate) use load_column::{can_be_kept, identity, width};
 pub(crate) use reader::Reader;
+pub(crate) use row_caches::RowCaches;
 pub(crate) use row_liveness::{Fragment, RowLiveness};
 pub(crate) use sorted_lookup::{can_have, rows_with};

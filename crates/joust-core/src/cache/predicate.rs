@@ -14,9 +14,9 @@ use lance::Dataset;
 use lance_core::datatypes::Field;
 use lance_core::utils::tokio::spawn_cpu;
 
-use super::caches::RowCaches;
 use super::column::Column;
 use super::decoded_columns::Reading;
+use super::row_caches::RowCaches;
 use super::row_liveness::RowLiveness;
 use super::sorted_lookup::can_have;
 use crate::error::Result;

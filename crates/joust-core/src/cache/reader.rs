@@ -7,8 +7,8 @@ use lance::Dataset;
 use lance::dataset::{ProjectionRequest, TakeBuilder};
 use lance_core::datatypes::Field;
 
-use super::caches::RowCaches;
 use super::decoded_columns::Reading;
+use super::row_caches::RowCaches;
 use super::stored_rows::{self, WithJson};
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;

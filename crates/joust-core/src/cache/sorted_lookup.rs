@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, Int64Type};
 use lance::Dataset;
 use lance_core::datatypes::Field;
 
-use super::caches::RowCaches;
 use super::decoded_columns::Reading;
+use super::row_caches::RowCaches;
 use crate::error::Result;
 use crate::schema::predicate::Value;
 

@@ -3,7 +3,6 @@
 //! A table with an [`Attempt`] stamps the commits of that request. A later attempt, perhaps of another process, finds
 //! the commit of the first one and returns the same answer.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -12,9 +11,7 @@ use lance_table::transaction::{Operation, Transaction};
 
 use super::write::Written;
 use super::{Deleted, Merge, Merged, ReadOptions, Table, Updated};
-use crate::commit::{
-    CommitContext, CommitOutcome, Policy, RequestStamp, Stamps, find, to_outcome, versions_gone,
-};
+use crate::commit::{RequestStamp, find, versions_gone};
 use crate::error::{Code, Error, Result};
 
 /// A request that takes effect once.
@@ -42,45 +39,6 @@ impl Table {
             attempt: Some(Arc::new(attempt)),
             ..self.clone()
         }
-    }
-
-    /// The context of a commit for this request. `rows`: the rows of the request.
-    pub(crate) fn commit_context(
-        &self,
-        policy: Policy,
-        rows: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> CommitContext {
-        let stamp = match policy.stamps() {
-            Stamps::Request => self.stamp(rows),
-            // A group has the stamps of its uploads.
-            Stamps::Uploads | Stamps::None => None,
-        };
-        CommitContext::new(policy).stamped(stamp.into_iter().collect())
-    }
-
-    /// Runs a change that ends in a commit.
-    pub(crate) async fn commit<W: Future>(&self, policy: Policy, change: W) -> W::Output {
-        self.commit_in(self.commit_context(policy, || 0), change)
-            .await
-    }
-
-    /// The same with a context.
-    pub(crate) async fn commit_in<W: Future>(
-        &self,
-        context: CommitContext,
-        change: W,
-    ) -> W::Output {
-        self.handle.commit_lock.run(context, change).await
-    }
-
-    /// Runs an update, a delete or a merge, which Lance retries after a conflict.
-    pub(super) async fn change_rows<T>(
-        &self,
-        rows: impl Fn() -> u64 + Send + Sync + 'static,
-        change: impl Future<Output = lance::Result<T>>,
-    ) -> lance::Result<CommitOutcome<T>> {
-        let context = self.commit_context(Policy::RowChange, rows);
-        self.commit_in(context, to_outcome(change)).await
     }
 
     /// A change of rows that took effect as a version after Lance reported a failure. `rows`: the rows of the request.

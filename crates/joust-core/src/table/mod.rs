@@ -8,6 +8,7 @@ mod branch_files;
 mod branches;
 mod clone;
 mod columns;
+mod commit;
 mod committed_multipart;
 mod computed;
 mod count;

@@ -7,10 +7,10 @@ use lance_table::format::Fragment;
 use roaring::RoaringBitmap;
 
 use super::build::{Made, Source, Target, commit, memory, segment_of};
-use super::caches::TextCaches;
 use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::{Scratch, blocking, open};
+use super::text_caches::TextCaches;
 use super::visible;
 use crate::commit::is_conflict;
 use crate::error::{Code, Error, Result};

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::caches::TextCaches;
+use super::text_caches::TextCaches;
 use crate::error::{Error, Result};
 use crate::version_key::VersionKey;
 

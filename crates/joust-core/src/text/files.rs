@@ -11,8 +11,8 @@ use object_store::path::Path;
 use tokio::io::AsyncWriteExt;
 use uuid::Uuid;
 
-use super::caches::TextCaches;
 use super::entry::Entry;
+use super::text_caches::TextCaches;
 use crate::error::{Error, Result};
 
 /// File of an entry without documents: storage has no empty directories.

@@ -9,7 +9,6 @@
 //! of all other fragments, which are indexed at search time ([`tail`]). Both are cached ([`caches`]).
 
 mod build;
-mod caches;
 mod catch_up;
 mod column;
 mod describe;
@@ -20,17 +19,18 @@ mod json;
 mod search;
 mod source;
 mod tail;
+mod text_caches;
 mod view;
 mod visible;
 
 pub(crate) use build::{Target, build, check};
-pub(crate) use caches::TextCaches;
 pub(crate) use catch_up::catch_up;
 pub(crate) use column::TextColumn;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
 pub(crate) use json::as_returned;
 pub(crate) use search::{Found, Search, indexed, names, prewarm};
 pub(crate) use source::texts;
+pub(crate) use text_caches::TextCaches;
 
 use crate::error::{Code, Error};
 

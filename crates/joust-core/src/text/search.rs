@@ -11,10 +11,10 @@ use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use parking_lot::Mutex;
 
-use super::caches::TextCaches;
 use super::column::TextColumn;
 use super::entry::{Entry, entries};
 use super::files::blocking;
+use super::text_caches::TextCaches;
 use super::view::Indexed;
 use crate::cache::filtered;
 use crate::error::{Error, Result};

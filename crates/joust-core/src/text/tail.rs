@@ -11,10 +11,10 @@ use joust_text::view::Part;
 use lance::Dataset;
 use roaring::RoaringBitmap;
 
-use super::caches::TextCaches;
 use super::column::TextColumn;
 use super::files::Scratch;
 use super::fill::{Making, Rows};
+use super::text_caches::TextCaches;
 use super::visible::{self, Fragments, present};
 use crate::error::Result;
 

@@ -7,10 +7,10 @@ use joust_text::view::{Part, View};
 use lance::Dataset;
 use roaring::RoaringBitmap;
 
-use super::caches::{ColumnState, TextCaches, held};
 use super::column::TextColumn;
 use super::entry::Entry;
 use super::files::{blocking, open};
+use super::text_caches::{ColumnState, TextCaches, held};
 use super::{tail, visible};
 use crate::error::Result;
 use crate::version_key::VersionKey;

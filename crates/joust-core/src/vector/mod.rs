@@ -10,7 +10,6 @@
 
 mod approximate;
 mod batch;
-mod caches;
 mod flat_scan;
 mod opened_index;
 mod prefilter_mask;
@@ -19,6 +18,7 @@ mod shared_scan;
 pub(crate) mod stale_rows;
 mod strategy;
 mod top_k;
+mod vector_caches;
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ use lance_linalg::distance::DistanceType;
 
 use crate::schema::expression::Expression;
 
-pub(crate) use caches::VectorCaches;
 pub(crate) use strategy::{SearchStrategy, key};
+pub(crate) use vector_caches::VectorCaches;
 
 /// What is searched for.
 #[derive(Clone)]

@@ -3,7 +3,7 @@ import { belowDatabase } from "../../../api/database.js";
 import { operation } from "../../../api/operation.js";
 import { nothing } from "../../../api/schemas.js";
 import type { TableRecord } from "../../../catalog/catalog.js";
-import { releaseTable } from "../../../tables/table-writes.js";
+import { endTableWork } from "../../../tables/table-writes.js";
 import { deregistered, deregisteredEntry } from "./registration-entries.js";
 
 export const deregisterTable = operation({
@@ -21,7 +21,7 @@ export const deregisterTable = operation({
   async handle(services, { id }) {
     const { deregistered } = await services.catalog.changeTables({ deregister: [id] });
     const record = deregistered[0] as TableRecord;
-    await releaseTable(services, record);
+    await endTableWork(services, record);
     return { kind: "json", value: deregisteredEntry(record) };
   },
 });

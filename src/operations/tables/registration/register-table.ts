@@ -6,7 +6,7 @@ import type { Services } from "../../../api/services.js";
 import { parseChoice } from "../../../api/validation/choice.js";
 import { clientLocation } from "../../../catalog/tables/client-location.js";
 import { ErrorCode, hasCode, invalidInput } from "../../../foundation/errors.js";
-import { releaseTable } from "../../../tables/table-writes.js";
+import { endTableWork } from "../../../tables/table-writes.js";
 import { checkNotInTable } from "./empty-location.js";
 import { locationSchema } from "./registration-entries.js";
 
@@ -51,7 +51,7 @@ export const registerTable = operation({
       { id, location, properties: payload.properties ?? {} },
       { replace: mode === "overwrite" },
     );
-    if (replaced) await releaseTable(services, replaced);
+    if (replaced) await endTableWork(services, replaced);
     return { kind: "json", value: { location, properties: table.properties } };
   },
 });
