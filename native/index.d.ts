@@ -435,6 +435,8 @@ export interface BackfillResult {
   publishedVersion?: number
   /** Fragments with rows that failed. */
   failedFragments: Array<FailedFragment>
+  /** The function that computed the values; absent: SQL did. */
+  function?: ComputingFunction
   /** The first failures. */
   failures: Array<RowFailure>
 }
@@ -638,6 +640,33 @@ export interface EngineOptions {
   viewTimeoutMs?: number
   /** Bytes of temporary files of a view refresh, or of a SQL statement. */
   viewDiskBytes?: number
+  /** How to run the Python functions of virtual columns. Absent: the engine runs none. */
+  functions?: FunctionOptions
+}
+
+/** The Python function of a virtual column. */
+export interface ComputingFunction {
+  name: string
+  /** As its client declared it. */
+  version?: string
+}
+
+/** How an engine runs Python functions. */
+export interface FunctionOptions {
+  /** The Python interpreter, which has the package pyarrow. */
+  python: string
+  /** The most processes at the same time. */
+  workers: number
+  /** Memory of each process, bytes. */
+  memoryBytes: number
+  /** How long one call of a function may take, ms. */
+  callTimeoutMs: number
+  /** How much time of all processors one call of a function may take, ms. */
+  cpuTimeMs: number
+  /** Whether functions reach the network. */
+  network: boolean
+  /** The environment of the processes, beside PATH, HOME, TMPDIR and LANG. */
+  environment: Record<string, string>
 }
 
 /** One phase of a call of the engine, or one of its storage requests. */

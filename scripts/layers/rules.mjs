@@ -9,6 +9,7 @@ export const RUST_LAYERS = {
     "blocking_executor",
     "deadline",
     "error",
+    "functions",
     "json",
     "lease",
     "names",

@@ -1,6 +1,7 @@
 import type { AuditFileOptions } from "../telemetry/audit/audit-file.js";
 import type { LogLevel } from "../telemetry/logger.js";
 import type { OtlpSettings } from "../telemetry/otlp/start.js";
+import type { FunctionSettings } from "./functions.js";
 import type { VendingSettings } from "./vending.js";
 
 /** How the server maintains tables. */
@@ -96,4 +97,6 @@ export interface Config {
   readonly drainTimeoutMs: number;
   /** Absent: clients get no credentials. */
   readonly vending?: VendingSettings;
+  /** Absent: the server runs no Python functions. */
+  readonly functions?: FunctionSettings;
 }

@@ -6,6 +6,7 @@ import { apiKeyOf } from "./api-key.js";
 import { auditLogOf } from "./audit-log.js";
 import { catalogKeysOf } from "./catalog-key.js";
 import type { Config } from "./config.js";
+import { functionsOf } from "./functions.js";
 import { oidcOf } from "./oidc.js";
 import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
@@ -71,6 +72,7 @@ export function loadConfig(
       "vending",
       vendingOf(root, values["vend-role"], values["vend-endpoint"], values["vend-lifetime"]),
     ),
+    ...present("functions", functionsOf(values, cwd, platform)),
     ...present("sqlPort", values["sql-port"]),
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
     ...present("limitsFile", values.limits && resolve(cwd, values.limits)),

@@ -251,6 +251,46 @@ export const serverOptions = {
     fallback: "1h",
     help: "how long credentials of --vend-role are valid, from 15m to 12h",
   }),
+  functions: option({
+    type: choice(["off", "subprocess"]),
+    fallback: "off",
+    help: "whether the server runs the Python functions of virtual columns, in processes of its own; functions have the file permissions of the server",
+  }),
+  python: option({
+    type: text("PATH"),
+    fallback: "python3",
+    help: "Python interpreter of --functions, with the package pyarrow and the packages that functions import",
+  }),
+  "function-workers": option({
+    type: integer(1, 1024),
+    fallback: "2",
+    help: "number of processes that run functions at the same time",
+  }),
+  "function-memory": option({
+    type: size,
+    fallback: "2GiB",
+    help: "memory limit of each process that runs a function",
+  }),
+  "function-timeout": option({
+    type: duration,
+    fallback: "60s",
+    help: "time limit of one call of a function; the server adapts the rows of a call to the speed of the function",
+  }),
+  "function-cpu-time": option({
+    type: duration,
+    fallback: "5m",
+    help: "limit of the processor time of one call of a function, rounded to seconds",
+  }),
+  "function-network": option({
+    type: choice(["off", "on"]),
+    fallback: "off",
+    help: "whether functions reach the network; off needs Linux namespaces, and the server warns where they are missing",
+  }),
+  "function-env": option({
+    type: pair,
+    repeatable: true,
+    help: "environment variable of the processes that run functions; they inherit none from the server",
+  }),
   "drain-timeout": option({
     type: duration,
     fallback: "30s",

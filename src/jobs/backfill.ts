@@ -48,6 +48,7 @@ export const backfill = (engine: Engine, storageOptions: Record<string, string>)
       ...(done.rowsFailed > 0 && {
         errors: {
           column: request.column,
+          ...(done.function && { function: done.function }),
           version: done.sourceVersion,
           rows: done.failures,
           fragments: done.failedFragments,

@@ -40,6 +40,8 @@ export interface JobRecord {
 /** Rows that a job failed on. */
 export interface RowErrors {
   column: string;
+  /** The Python function that failed. Absent: SQL did. */
+  function?: { name: string; version?: string };
   /** Version that was read. */
   version: number;
   /** Only the first ones. */

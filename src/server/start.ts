@@ -11,6 +11,7 @@ import type { Logger } from "../telemetry/logger.js";
 import { startMetrics, startTracing, stopTracing } from "../telemetry/otlp/start.js";
 import { tracing } from "../telemetry/tracing.js";
 import { SharedState } from "../threads/shared-state.js";
+import { checkPython } from "./check-python.js";
 import { forwardEngineLog } from "./engine-log.js";
 import { listen } from "./listen.js";
 import { listenFlight } from "./listen-flight.js";
@@ -49,6 +50,7 @@ export interface RunningServer {
 export async function start(config: Config, log: Logger): Promise<RunningServer> {
   const certificate = config.tls && certificateWatch(config.tls);
   checkTransport(config);
+  if (config.functions) await checkPython(config.functions, log);
   const limits = openLimits(config);
   const audit = await openAudit(config, log);
   forwardEngineLog(log);

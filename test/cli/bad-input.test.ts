@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import Database from "libsql";
@@ -67,6 +67,30 @@ describe("joust serve", () => {
       taken.close();
     }
     expect(await runCli(["key", "list", join(dir, "data")])).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("creates nothing in the root if Python cannot run functions", async () => {
+    const dir = newDir();
+    const serve = (python: string) => {
+      const functions = ["--functions", "subprocess", "--python", python];
+      return runCli(["serve", join(dir, "data"), "--port", "0", ...functions]);
+    };
+    const none = join(dir, "none");
+    expectSentence(
+      await serve(none),
+      `--functions subprocess: ${none} is no program that can be started: install Python 3, or name its path with --python`,
+    );
+    const bare = join(dir, "bare");
+    writeFileSync(
+      bare,
+      "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'pyarrow'\" >&2\nexit 1\n",
+    );
+    chmodSync(bare, 0o755);
+    expectSentence(
+      await serve(bare),
+      `--functions subprocess: the package pyarrow is missing: install it with \`${bare} -m pip install pyarrow\`, or name another interpreter with --python`,
+    );
+    expect(existsSync(join(dir, "data"))).toBe(false);
   });
 
   it("rejects a data directory of a newer version and leaves it unchanged", async () => {

@@ -8,6 +8,7 @@ pub use sql::SqlSource;
 
 use crate::Result;
 use crate::deadline;
+use crate::functions::{FunctionSettings, Functions};
 use crate::index::Caches;
 use crate::ipc::{Upload, UploadReader};
 use crate::memory::{Budget, Memory};
@@ -17,7 +18,7 @@ use crate::storage::{Durability, Sessions, StorageOptions};
 use crate::table::{Limits, Table, Tables};
 
 /// Resource limits of an engine. The defaults suit a server with a dedicated machine.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct EngineOptions {
     /// Limit of all memory, bytes: see [`Budget`].
     pub memory_bytes: usize,
@@ -43,6 +44,8 @@ pub struct EngineOptions {
     pub view_timeout: Option<Duration>,
     /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub view_disk_bytes: u64,
+    /// How to run the Python functions of virtual columns; `None`: the engine runs none.
+    pub functions: Option<FunctionSettings>,
 }
 
 impl Default for EngineOptions {
@@ -59,6 +62,7 @@ impl Default for EngineOptions {
             query_timeout: Some(Duration::from_secs(5 * 60)),
             view_timeout: Some(Duration::from_secs(60 * 60)),
             view_disk_bytes: 10 << 30,
+            functions: None,
         }
     }
 }
@@ -94,6 +98,7 @@ impl Engine {
             query_timeout: options.query_timeout,
             view_timeout: options.view_timeout,
             view_disk_bytes: options.view_disk_bytes,
+            functions: options.functions.map(Functions::new),
         };
         let links = Links::new(options.follow_links);
         Self {

@@ -36,6 +36,41 @@ pub struct EngineOptions {
     pub view_timeout_ms: Option<f64>,
     /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub view_disk_bytes: Option<f64>,
+    /// How to run the Python functions of virtual columns. Absent: the engine runs none.
+    pub functions: Option<FunctionOptions>,
+}
+
+/// How an engine runs Python functions.
+#[napi(object)]
+pub struct FunctionOptions {
+    /// The Python interpreter, which has the package pyarrow.
+    pub python: String,
+    /// The most processes at the same time.
+    pub workers: u32,
+    /// Memory of each process, bytes.
+    pub memory_bytes: f64,
+    /// How long one call of a function may take, ms.
+    pub call_timeout_ms: f64,
+    /// How much time of all processors one call of a function may take, ms.
+    pub cpu_time_ms: f64,
+    /// Whether functions reach the network.
+    pub network: bool,
+    /// The environment of the processes, beside PATH, HOME, TMPDIR and LANG.
+    pub environment: HashMap<String, String>,
+}
+
+impl FunctionOptions {
+    fn into_core(self) -> joust_core::FunctionSettings {
+        joust_core::FunctionSettings {
+            python: self.python.into(),
+            workers: self.workers as usize,
+            memory_bytes: self.memory_bytes as u64,
+            call_timeout: millis(self.call_timeout_ms),
+            cpu_time: millis(self.cpu_time_ms),
+            network: self.network,
+            environment: self.environment.into_iter().collect(),
+        }
+    }
 }
 
 /// Timeouts since the start of the process.
@@ -119,6 +154,7 @@ impl Engine {
             chosen.view_disk_bytes = options
                 .view_disk_bytes
                 .map_or(chosen.view_disk_bytes, |bytes| bytes as u64);
+            chosen.functions = options.functions.map(FunctionOptions::into_core);
         }
         Self {
             inner: joust_core::Engine::new(chosen),

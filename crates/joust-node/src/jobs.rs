@@ -58,8 +58,18 @@ pub struct BackfillResult {
     pub published_version: Option<f64>,
     /// Fragments with rows that failed.
     pub failed_fragments: Vec<FailedFragment>,
+    /// The function that computed the values; absent: SQL did.
+    pub function: Option<ComputingFunction>,
     /// The first failures.
     pub failures: Vec<RowFailure>,
+}
+
+/// The Python function of a virtual column.
+#[napi(object)]
+pub struct ComputingFunction {
+    pub name: String,
+    /// As its client declared it.
+    pub version: Option<String>,
 }
 
 /// Options of a compaction; absent ones take the engine's defaults.
@@ -187,6 +197,9 @@ impl From<backfill::Backfilled> for BackfillResult {
                     rows: rows as f64,
                 })
                 .collect(),
+            function: done
+                .function
+                .map(|(name, version)| ComputingFunction { name, version }),
             failures: failures.collect(),
         }
     }

@@ -64,7 +64,7 @@ export const alterTableAddColumns = operation({
   access: accessTo("table", "create"),
   limited: ["query", "storage"],
   administrative: {
-    to: "store a function (virtual_column) that other tools run",
+    to: "store a function (virtual_column) that the server or other tools run",
     includes: ({ payload }) =>
       "new_columns" in payload &&
       payload.new_columns.some((column) => column.virtual_column != null),
@@ -105,7 +105,8 @@ function addNullColumns(
 }
 
 const refreshesItself = ({ metadata }: NewColumn): boolean =>
-  metadata?.["computed_column.auto_refresh_enabled"] === "true";
+  metadata?.["computed_column.auto_refresh_enabled"] === "true" ||
+  metadata?.["virtual_column.auto_backfill"] === "true";
 
 type Column = Static<typeof newColumn>;
 

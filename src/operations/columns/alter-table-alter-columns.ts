@@ -36,7 +36,7 @@ export const alterTableAlterColumns = operation({
   reply: Type.Object({ version: count, transaction_id: transactionId }),
   access: accessTo("table", "update"),
   administrative: {
-    to: "change a function (virtual_column) that other tools run",
+    to: "change a function (virtual_column) that the server or other tools run",
     includes: ({ payload }) =>
       payload.alterations.some((alteration) => alteration.virtual_column != null),
   },
@@ -52,11 +52,12 @@ export const alterTableAlterColumns = operation({
         "virtual_column cannot change together with rename, nullable or data_type: send two requests",
       );
     }
-    const version = await changingTable(services, id, undefined, (open) => {
+    const version = await changingTable(services, id, undefined, async (open) => {
       const table = onBranch(open.table, payload.branch);
-      return redeclared.length > 0
-        ? redeclare(table, redeclared)
-        : table.alterColumns(alterations.map(columnAlteration));
+      if (redeclared.length === 0) return table.alterColumns(alterations.map(columnAlteration));
+      const changedVersion = await redeclare(table, redeclared);
+      await services.maintenance.columnsDeclared(open.record.key);
+      return changedVersion;
     });
     return { kind: "json", value: { version }, headers: versionHeader(version) };
   },

@@ -75,10 +75,11 @@ function errorListing(failed: readonly JobErrors[], limit: number): object {
     fragment_id: row.fragment,
     row_offset: row.offset,
     column: errors.column,
-    function: "sql",
-    function_version: "",
+    function: errors.function?.name ?? "sql",
+    function_version: errors.function?.version ?? "",
     table_version: errors.version,
-    error_type: "InvalidInput",
+    // A message of Python starts with the class of its exception.
+    error_type: (errors.function && /^(\w+)(?:: |$)/.exec(row.message)?.[1]) ?? "InvalidInput",
     error_message: row.message,
     created_at_millis: errors.job.updatedMillis,
   }));

@@ -43,7 +43,7 @@ export const updateFieldMetadata = operation({
   }),
   access: accessTo("table", "update"),
   administrative: {
-    to: "change a function (metadata `virtual_column.*`) that other tools run",
+    to: "change a function (metadata `virtual_column.*`) that the server or other tools run",
     includes: ({ payload }) =>
       payload.updates.some(({ metadata }) => Object.keys(metadata).some(declaresFunction)),
   },
@@ -69,6 +69,7 @@ export const updateFieldMetadata = operation({
   },
 });
 
-const declaresRefresh = (key: string): boolean => key.startsWith("computed_column.auto_refresh");
+const declaresRefresh = (key: string): boolean =>
+  key.startsWith("computed_column.auto_refresh") || key === "virtual_column.auto_backfill";
 
 const isSet = (entry: [string, string | null]): entry is [string, string] => entry[1] !== null;

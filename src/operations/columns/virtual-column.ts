@@ -1,6 +1,6 @@
 /**
- * Virtual columns: a function outside the server computes their values. The server stores the declaration in the field's
- * metadata, where clients look for it. It never runs or unpickles a function.
+ * Virtual columns: a Python function computes their values. The server stores the declaration in the field's metadata,
+ * where clients look for it, and the function in a file of the table. Backfills run it in processes of their own.
  */
 import { createHash } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
@@ -24,6 +24,17 @@ const output = Type.Object({
   metadata: Type.Optional(stringMap),
 });
 
+/** A function as Python source. */
+const python = Type.Object({
+  source: Type.String({ minLength: 1, description: "Python source" }),
+  entry: Type.String({ minLength: 1, description: "the function or class in it" }),
+  requirements: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      description: "packages that the server's Python must have, such as numpy>=1.26",
+    }),
+  ),
+});
+
 /** Members that describe the function. */
 const functionMembers = {
   image: text("container image of the function"),
@@ -33,13 +44,18 @@ const functionMembers = {
   manifest: text("environment of the function, JSON"),
   manifest_checksum: text("SHA-256 of the manifest, hex"),
   field_metadata: maybe(stringMap),
+  udf: text("the function of a LanceDB client, base64; needs udf_name"),
+  udf_name: text("name of the function"),
+  python: Type.Optional(
+    Type.Union([python, Type.Null()], { description: "the function as source, in place of udf" }),
+  ),
 };
 
 export const virtualColumn = Type.Object({
   ...functionMembers,
-  input_columns: Type.Array(Type.String({ minLength: 1 }), { description: "field paths" }),
-  udf: Type.String({ minLength: 1, description: "the function, base64" }),
-  udf_name: Type.String({ minLength: 1 }),
+  input_columns: Type.Array(Type.String({ minLength: 1 }), {
+    description: "field paths, in the order of the function's parameters",
+  }),
   outputs: maybe(Type.Array(output, { minItems: 1 })),
   data_type: maybe(dataType),
 });
@@ -47,13 +63,13 @@ export const virtualColumn = Type.Object({
 export const virtualColumnChange = Type.Object({
   ...functionMembers,
   input_columns: maybe(Type.Array(Type.String({ minLength: 1 }))),
-  udf: text("the function, base64"),
-  udf_name: text("name of the function"),
 });
 
 type Change = Static<typeof virtualColumnChange>;
 
 const KEY = "virtual_column";
+/** `udf_backend` of a function that came as source. */
+const SOURCE_BACKEND = "PythonSource";
 
 /** Whether a key of a field's metadata belongs to the declaration of a virtual column. */
 export const declaresFunction = (key: string): boolean => key === KEY || key.startsWith(`${KEY}.`);
@@ -64,6 +80,11 @@ export async function planVirtualColumn(
   name: string,
   column: Static<typeof virtualColumn>,
 ): Promise<NewColumn[]> {
+  if (column.python == null && !(column.udf && column.udf_name)) {
+    throw invalidInput(
+      `virtual column ${JSON.stringify(name)} needs python, or udf and udf_name: they define its function`,
+    );
+  }
   const outputs = column.outputs ?? [];
   // Exactly one of the two.
   if (outputs.length > 0 === (column.data_type != null)) {
@@ -105,10 +126,8 @@ export async function virtualColumnMetadata(
 ): Promise<Record<string, string>> {
   checkManifest(column);
   const members = {
-    udf: column.udf == null ? undefined : await storeFunction(table, column.udf),
-    udf_name: column.udf_name,
+    ...(await functionMetadata(table, column)),
     udf_version: column.udf_version,
-    udf_backend: column.udf_backend,
     udf_inputs: column.input_columns == null ? undefined : JSON.stringify(column.input_columns),
     image: column.image,
     auto_backfill: column.auto_backfill?.toString(),
@@ -117,6 +136,26 @@ export async function virtualColumnMetadata(
   };
   const set = Object.entries(members).filter(([, value]) => value != null);
   return Object.fromEntries(set.map(([member, value]) => [`${KEY}.${member}`, value as string]));
+}
+
+async function functionMetadata(table: Table, { python, ...column }: Change) {
+  if (python == null) {
+    return {
+      udf: column.udf == null ? undefined : await storeFunction(table, column.udf),
+      udf_name: column.udf_name,
+      udf_backend: column.udf_backend,
+    };
+  }
+  if (column.udf != null || column.udf_name != null || column.udf_backend != null) {
+    throw invalidInput("python cannot be set together with udf, udf_name or udf_backend");
+  }
+  const { source, entry, requirements = [] } = python;
+  const payload = Buffer.from(JSON.stringify({ source, entry, requirements }));
+  return {
+    udf: await table.keepFunction(sha256(payload), payload),
+    udf_name: entry,
+    udf_backend: SOURCE_BACKEND,
+  };
 }
 
 const sha256 = (data: string | Uint8Array): string =>

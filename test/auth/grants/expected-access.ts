@@ -148,7 +148,7 @@ export const expectedAccess: Record<
     // Changes files, no content.
     CompactTable: on("table", "update"),
 
-    // Administrative: functions that other tools run.
+    // Administrative: functions that the server or other tools run.
     AlterTableAddColumns: partlyAdmin(on("table", "create")),
     AlterTableAlterColumns: partlyAdmin(on("table", "update")),
     UpdateFieldMetadata: partlyAdmin(on("table", "update")),

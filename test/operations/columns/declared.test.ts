@@ -155,6 +155,32 @@ describe("a virtual column", () => {
     expect(await joust.client.count("old", { predicate: "score is null" })).toBe(3);
   });
 
+  it("may have its function as Python source", async () => {
+    await joust.client.createTable("source", items(3));
+    const python = { source: "def f(id): return id", entry: "f", requirements: ["numpy>=1.26"] };
+    const column = { input_columns: ["id"], data_type: "int64", python };
+    expect((await add("source", { name: "v", virtual_column: column })).status).toBe(200);
+    const payload = JSON.stringify(python);
+    const { metadata } = await field("source", "v");
+    expect(metadata).toEqual({
+      virtual_column: "true",
+      "virtual_column.udf": `_udfs/${sha256(payload)}`,
+      "virtual_column.udf_name": "f",
+      "virtual_column.udf_backend": "PythonSource",
+      "virtual_column.udf_inputs": '["id"]',
+    });
+    const stored = `${joust.root}/source.lance/${metadata["virtual_column.udf"]}`;
+    expect(readFileSync(stored, "utf8")).toBe(payload);
+    const change = { python: { source: "def g(id): return 1", entry: "g" } };
+    expect((await alter("source", { path: "v", virtual_column: change })).status).toBe(200);
+    expect((await field("source", "v")).metadata).toMatchObject({ "virtual_column.udf_name": "g" });
+    const both = { ...column, udf: base64("a pickle"), udf_name: "f" };
+    const refused = await add("source", { name: "w", virtual_column: both });
+    expectFailure(refused, 400, 13, /python cannot be set together with udf/);
+    const none = await add("source", { name: "w", virtual_column: { ...column, python: null } });
+    expectFailure(none, 400, 13, /needs python, or udf and udf_name/);
+  });
+
   it("may have several outputs, as newer clients declare it", async () => {
     await joust.client.createTable("new", items(3));
     const { data_type: _, ...rest } = declaration;

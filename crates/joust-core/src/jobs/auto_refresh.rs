@@ -4,7 +4,7 @@
 
 use super::backfill::{self, Since};
 use crate::error::Result;
-use crate::schema::{AutoRefresh, ViewDefinition};
+use crate::schema::{AutoRefresh, ViewDefinition, backfills_itself};
 use crate::table::{AUTO_REFRESH_ENABLED, AUTO_REFRESH_SECONDS, ReadOptions, Table};
 
 /// A declaration.
@@ -29,7 +29,8 @@ pub struct Changes {
 }
 
 impl Table {
-    /// What refreshes itself in the newest version: computed columns, or the view that the table is.
+    /// What refreshes itself in the newest version: computed columns, virtual columns if this engine runs functions, or
+    /// the view that the table is.
     pub async fn auto_refreshes(&self) -> Result<Vec<Declaration>> {
         let dataset = self.dataset(ReadOptions::default()).await?;
         let view = ViewDefinition::of(&dataset).ok();
@@ -39,6 +40,16 @@ impl Table {
                 interval_seconds: refresh.interval_seconds.filter(is_valid),
             });
         let fields = dataset.schema().fields.iter();
+        let runs_functions = self.tables().functions().is_some();
+        let virtual_columns = fields
+            .clone()
+            .filter(|field| runs_functions && backfills_itself(field))
+            .map(|field| Declaration {
+                column: Some(field.name.clone()),
+                refresh: AutoRefresh {
+                    interval_seconds: None,
+                },
+            });
         let columns = fields
             .filter(|field| backfill::is_computed_with_sql(field))
             .filter_map(|field| {
@@ -57,7 +68,11 @@ impl Table {
             column: None,
             refresh,
         });
-        Ok(view.into_iter().chain(columns).collect())
+        Ok(view
+            .into_iter()
+            .chain(columns)
+            .chain(virtual_columns)
+            .collect())
     }
 
     /// Whether a refresh would compute something: the rows or the schema of the table have changed since `since`, or with

@@ -11,7 +11,7 @@ pub(crate) mod vector_column;
 mod view_definition;
 
 pub(crate) use evaluation::Evaluation;
-pub(crate) use function_column::{VIRTUAL, VIRTUAL_NAME, without_functions};
+pub(crate) use function_column::{FunctionColumn, backfills_itself, without_functions};
 pub use row_filter::RowFilter;
 pub use view_definition::{AutoRefresh, NamedTable, ViewDefinition};
 pub(crate) use view_definition::{

@@ -51,6 +51,7 @@ impl Table {
                 ),
                 false => error.into(),
             })?;
+        self.copy_functions(&source, &held).await?;
         Ok(copied.version_id())
     }
 }

@@ -11,6 +11,7 @@ use super::version_pins::{Place, VersionPins};
 use super::{Handle, Table};
 use crate::commit::Branches;
 use crate::deadline::Deadline;
+use crate::functions::Functions;
 use crate::ipc::{self, Upload, UploadReader};
 use crate::lease::Lease;
 use crate::memory::Memory;
@@ -32,6 +33,8 @@ pub(crate) struct Limits {
     pub view_timeout: Option<Duration>,
     /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub view_disk_bytes: u64,
+    /// Runs Python functions; `None`: the engine runs none.
+    pub functions: Option<Functions>,
 }
 
 /// Opens tables. Cheap to clone; clones share everything.
@@ -187,6 +190,11 @@ impl Tables {
     /// Bytes of temporary files of a view refresh, or of a SQL statement.
     pub(crate) fn view_disk(&self) -> u64 {
         self.shared.limits.view_disk_bytes
+    }
+
+    /// Runs Python functions; `None`: the engine runs none.
+    pub(crate) fn functions(&self) -> Option<&Functions> {
+        self.shared.limits.functions.as_ref()
     }
 
     /// Pins on old versions, and removals of versions.

@@ -10,7 +10,7 @@ const joust = setupServer();
 const { start } = backfillClient(joust);
 
 describe("a column computed by a Python function", () => {
-  it("cannot be backfilled, and its payload is never executed", async () => {
+  it("has no backfill on a server without functions, which never loads its payload", async () => {
     await joust.client.createTable("python", items(10));
     const marker = join(joust.root, "unpickled");
     // Unpickling this payload would create the file.
@@ -34,7 +34,9 @@ describe("a column computed by a Python function", () => {
     expect(job).toMatchObject({
       job_state: "FAILED",
       failure: {
-        message: expect.stringMatching(/`score`.*`scorer`.*no executor for Python functions/),
+        message: expect.stringMatching(
+          /`score`.*`scorer`.*runs no functions.*--functions subprocess/,
+        ),
         retryable: false,
       },
     });

@@ -12,10 +12,10 @@ use super::Backfill;
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
 use crate::schema::Evaluation;
+use crate::schema::FunctionColumn;
 use crate::schema::columns::unknown_column;
 use crate::schema::expression::Expression;
 use crate::schema::predicate;
-use crate::schema::{VIRTUAL, VIRTUAL_NAME};
 use crate::table::{COMPUTED, EXPRESSION, KIND, SQL};
 
 /// A column and its computation.
@@ -24,14 +24,32 @@ pub struct Binding {
     pub target: Schema,
     pub data_type: DataType,
     pub nullable: bool,
-    /// SQL, as declared.
-    pub expression: String,
-    /// The columns to read: the column itself, and the inputs of its expression and of the condition.
+    /// The columns to read: the column itself, and the inputs of its computation and of the condition.
     pub inputs: Schema,
-    pub value: Arc<dyn PhysicalExpr>,
+    pub computation: Computation,
     pub condition: Option<Arc<dyn PhysicalExpr>>,
     /// The size of the results of both; `None` if it is negligible.
     pub evaluation: Option<Evaluation>,
+}
+
+/// What computes the values.
+pub enum Computation {
+    Sql {
+        /// As declared.
+        declared: String,
+        expression: Arc<dyn PhysicalExpr>,
+    },
+    Function(FunctionColumn),
+}
+
+impl Computation {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Sql { declared: a, .. }, Self::Sql { declared: b, .. }) => a == b,
+            (Self::Function(a), Self::Function(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 impl Binding {
@@ -41,13 +59,15 @@ impl Binding {
         planned(async move { Self::of(&dataset, &backfill) }).await
     }
 
-    /// Plans the expressions for a version of the table. A column that a function outside of the engine computes is
+    /// Plans the expressions for a version of the table. A computation of another kind than SQL or a Python function is
     /// code 0.
     fn of(dataset: &Dataset, backfill: &Backfill) -> Result<Self> {
         let field = find(dataset, &backfill.column)?;
-        let sql = declared(field)?;
-        let value = Expression::new(&sql)?;
-        let mut computes = vec![value.clone()];
+        let declared = declared(field)?;
+        let mut computes = Vec::new();
+        if let Declared::Sql(sql) = &declared {
+            computes.push(Expression::new(sql)?);
+        }
         if let Some(sql) = backfill
             .predicate
             .as_deref()
@@ -59,13 +79,19 @@ impl Binding {
             Some(sql) => Some(predicate::checked(dataset, sql)?),
             None => None,
         };
-        let inputs = inputs(dataset, field, value.sql(), condition.as_deref())?;
+        let inputs = inputs(dataset, field, &declared, condition.as_deref())?;
         let planner = Planner::new(Arc::new(ArrowSchema::from(&inputs)));
-        let value = planner
-            .parse_expr(value.sql())
-            .and_then(|expr| planner.optimize_expr(expr))
-            .and_then(|expr| planner.create_physical_expr(&expr))
-            .map_err(Error::of_input)?;
+        let computation = match declared {
+            Declared::Sql(sql) => Computation::Sql {
+                expression: planner
+                    .parse_expr(Expression::new(&sql)?.sql())
+                    .and_then(|expr| planner.optimize_expr(expr))
+                    .and_then(|expr| planner.create_physical_expr(&expr))
+                    .map_err(Error::of_input)?,
+                declared: sql,
+            },
+            Declared::Function(function) => Computation::Function(function),
+        };
         let condition = condition
             .map(|sql| {
                 planner
@@ -79,9 +105,8 @@ impl Binding {
             target: dataset.schema().project(&[&field.name])?,
             data_type: field.data_type(),
             nullable: field.nullable,
-            expression: sql,
             inputs,
-            value,
+            computation,
             condition,
             evaluation: Evaluation::of_scan(dataset, &computes),
         })
@@ -92,7 +117,7 @@ impl Binding {
         self.target.fields.first().map_or("", |field| &field.name)
     }
 
-    /// The fields that the expression reads, without the column itself.
+    /// The fields that the computation reads, without the column itself.
     pub fn input_ids(&self) -> Vec<i32> {
         let target = self.target.field_ids();
         let mut ids = self.inputs.field_ids();
@@ -108,7 +133,7 @@ impl Binding {
                 .map(|field| (field.id, field.data_type(), field.nullable))
                 .collect()
         };
-        self.expression == other.expression && columns(self) == columns(other)
+        self.computation.is_same(&other.computation) && columns(self) == columns(other)
     }
 }
 
@@ -130,40 +155,38 @@ pub fn find<'a>(dataset: &'a Dataset, path: &str) -> Result<&'a Field> {
 /// Rejects a column without a declared computation.
 pub fn check_computed(field: &Field) -> Result<()> {
     let is_declared = is_set(field, COMPUTED) && field.metadata.contains_key(KIND);
-    if is_declared || is_set(field, VIRTUAL) {
+    if is_declared || FunctionColumn::of(field)?.is_some() {
         return Ok(());
     }
     Err(not_computed(&field.name))
 }
 
-fn declared(field: &Field) -> Result<String> {
+/// The declaration of a column.
+enum Declared {
+    Sql(String),
+    Function(FunctionColumn),
+}
+
+fn declared(field: &Field) -> Result<Declared> {
     if let Some(kind) = field.metadata.get(KIND)
         && is_set(field, COMPUTED)
     {
         return match field.metadata.get(EXPRESSION) {
-            Some(sql) if kind == SQL => Ok(sql.clone()),
+            Some(sql) if kind == SQL => Ok(Declared::Sql(sql.clone())),
             _ => Err(Error::new(
                 Code::Unsupported,
                 format!(
                     "column `{}` is a computed column of the kind `{kind}`, and this server computes \
-                     SQL expressions only",
+                     SQL expressions and virtual columns only",
                     field.name
                 ),
             )),
         };
     }
-    if !is_set(field, VIRTUAL) {
-        return Err(not_computed(&field.name));
-    }
-    let function = field.metadata.get(VIRTUAL_NAME).map_or("?", String::as_str);
-    Err(Error::new(
-        Code::Unsupported,
-        format!(
-            "column `{}` is computed by the Python function `{function}`, and this server has no \
-             executor for Python functions",
-            field.name
-        ),
-    ))
+    let function = FunctionColumn::of(field)?;
+    function
+        .map(Declared::Function)
+        .ok_or_else(|| not_computed(&field.name))
 }
 
 /// Whether a SQL expression computes the column.
@@ -186,16 +209,19 @@ fn not_computed(path: &str) -> Error {
 fn inputs(
     dataset: &Dataset,
     target: &Field,
-    value: &str,
+    computation: &Declared,
     condition: Option<&str>,
 ) -> Result<Schema> {
     let schema = dataset.schema();
     let planner = Planner::new(Arc::new(ArrowSchema::from(schema)));
     let mut names = vec![target.name.clone()];
-    let mut read = planner
-        .parse_expr(value)
-        .map(|expr| Planner::column_names_in_expr(&expr))
-        .map_err(Error::of_input)?;
+    let mut read = match computation {
+        Declared::Sql(sql) => planner
+            .parse_expr(Expression::new(sql)?.sql())
+            .map(|expr| Planner::column_names_in_expr(&expr))
+            .map_err(Error::of_input)?,
+        Declared::Function(function) => function.inputs.clone(),
+    };
     if let Some(condition) = condition {
         let expr = planner.parse_filter(condition).map_err(Error::of_input)?;
         read.extend(Planner::column_names_in_expr(&expr));

@@ -1,17 +1,22 @@
 //! Values of a computed column, batch by batch.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, make_comparator, new_null_array,
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, make_comparator,
+    new_null_array,
 };
 use arrow::compute::{
     CastOptions, SortOptions, cast_with_options, concat, interleave, take, take_record_batch,
 };
+use arrow::datatypes::{Field, Schema};
 use datafusion::physical_plan::PhysicalExpr;
+use lance_arrow::RecordBatchExt;
 
-use super::binding::Binding;
-use crate::error::{Error, Result};
+use super::binding::{Binding, Computation};
+use crate::error::{Code, Error, Result};
+use crate::functions::FunctionRun;
 
 /// The most failures that one run reports.
 const MOST_FAILURES: usize = 1_000;
@@ -53,13 +58,13 @@ impl Tally {
         self.assigned += (changed - lost) as u64;
     }
 
-    fn fail(&mut self, fragment: u64, offset: u64, error: Error) {
+    fn fail(&mut self, fragment: u64, offset: u64, message: String) {
         self.failed += 1;
         if self.failures.len() < MOST_FAILURES {
             self.failures.push(RowFailure {
                 fragment,
                 offset,
-                message: Error::of_input(error).message().to_string(),
+                message,
             });
         }
     }
@@ -78,7 +83,14 @@ pub struct Rows<'a> {
 
 impl Binding {
     /// The new values of all rows of the column: computed for the selected rows, unchanged for others.
-    pub fn fill(&self, rows: &Rows<'_>, tally: &mut Tally) -> Result<ArrayRef> {
+    ///
+    /// `run` calls the function of a virtual column.
+    pub async fn fill(
+        &self,
+        rows: &Rows<'_>,
+        run: Option<&FunctionRun>,
+        tally: &mut Tally,
+    ) -> Result<ArrayRef> {
         let old = rows
             .batch
             .column_by_name(self.name())
@@ -89,12 +101,26 @@ impl Binding {
             true => rows.batch.clone(),
             false => take_record_batch(rows.batch, &meant)?,
         };
-        let mut failed = Vec::new();
-        let computed = self.computed(&batch, &mut |at, error| {
+        let mut failures = Vec::new();
+        let computed = match (&self.computation, run) {
+            (Computation::Sql { expression, .. }, _) => {
+                self.computed(expression.as_ref(), &batch, 0, &mut failures)?
+            }
+            (Computation::Function(function), Some(run)) => {
+                let done = run.compute(&arguments(&batch, &function.inputs)?).await?;
+                failures = done.failures;
+                done.values
+            }
+            (Computation::Function(function), None) => {
+                return Err(no_functions(self.name(), &function.name));
+            }
+        };
+        let mut failed = Vec::with_capacity(failures.len());
+        for (at, message) in failures {
             let offset = rows.offset + u64::from(meant.value(at));
-            tally.fail(rows.fragment, offset, error);
+            tally.fail(rows.fragment, offset, message);
             failed.push(at);
-        })?;
+        }
         let held = match all {
             true => old.clone(),
             false => take(old, &meant, None)?,
@@ -102,7 +128,7 @@ impl Binding {
         tally.count(changes(&held, &computed).as_ref(), computed.len(), &failed);
         if !self.nullable && computed.null_count() > 0 {
             return Err(Error::invalid(format!(
-                "column `{}` takes no nulls, and its expression gives some; make it nullable",
+                "column `{}` takes no nulls, and its computation gives some; make it nullable",
                 self.name()
             )));
         }
@@ -138,42 +164,35 @@ impl Binding {
     }
 
     /// The values of the expression. If it fails, it is evaluated on smaller and smaller batches to isolate the failing
-    /// row, whose value becomes null.
+    /// row, whose value becomes null. `first`: the position of the batch in the one that the caller has.
     fn computed(
         &self,
-        batch: &RecordBatch,
-        on_failure: &mut dyn FnMut(usize, Error),
-    ) -> Result<ArrayRef> {
-        self.computed_from(batch, 0, on_failure)
-    }
-
-    fn computed_from(
-        &self,
+        expression: &dyn PhysicalExpr,
         batch: &RecordBatch,
         first: usize,
-        on_failure: &mut dyn FnMut(usize, Error),
+        failures: &mut Vec<(usize, String)>,
     ) -> Result<ArrayRef> {
         let count = batch.num_rows();
-        match self.attempt(batch) {
+        match self.attempt(expression, batch) {
             Ok(values) => Ok(values),
             Err(error) if count <= 1 => {
                 if count == 1 {
-                    on_failure(first, error);
+                    failures.push((first, Error::of_input(error).message().to_string()));
                 }
                 Ok(new_null_array(&self.data_type, count))
             }
             Err(_) => {
                 let half = count / 2;
-                let left = self.computed_from(&batch.slice(0, half), first, on_failure)?;
+                let left = self.computed(expression, &batch.slice(0, half), first, failures)?;
                 let right = batch.slice(half, count - half);
-                let right = self.computed_from(&right, first + half, on_failure)?;
+                let right = self.computed(expression, &right, first + half, failures)?;
                 Ok(concat(&[left.as_ref(), right.as_ref()])?)
             }
         }
     }
 
-    fn attempt(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        let values = evaluate(self.value.as_ref(), batch)?;
+    fn attempt(&self, expression: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef> {
+        let values = evaluate(expression, batch)?;
         if values.data_type() == &self.data_type {
             return Ok(values);
         }
@@ -183,6 +202,35 @@ impl Binding {
         };
         Ok(cast_with_options(&values, &self.data_type, &strict)?)
     }
+}
+
+/// The columns with these paths.
+fn arguments(batch: &RecordBatch, paths: &[String]) -> Result<RecordBatch> {
+    let mut fields = Vec::with_capacity(paths.len());
+    let mut columns = Vec::with_capacity(paths.len());
+    for path in paths {
+        let column = batch
+            .column_by_qualified_name(path)
+            .ok_or_else(|| Error::invalid(format!("column `{path}` is gone")))?;
+        fields.push(Field::new(path, column.data_type().clone(), true));
+        columns.push(column.clone());
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let schema = Arc::new(Schema::new(fields));
+    Ok(RecordBatch::try_new_with_options(
+        schema, columns, &options,
+    )?)
+}
+
+/// The engine runs no Python functions.
+pub fn no_functions(column: &str, function: &str) -> Error {
+    Error::new(
+        Code::Unsupported,
+        format!(
+            "column `{column}` is computed by the Python function `{function}`, and this server \
+             runs no functions: an administrator can start it with --functions subprocess"
+        ),
+    )
 }
 
 /// Whether the value of a row changes.
@@ -203,7 +251,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{Float64Array, Int64Array, ListArray, StringArray, StructArray};
-    use arrow::datatypes::{DataType, Field, Int64Type};
+    use arrow::datatypes::{DataType, Int64Type};
 
     use super::*;
 

@@ -54,6 +54,8 @@ pub struct Backfilled {
     pub published_version: Option<u64>,
     /// Fragments with failed rows, and the number of these.
     pub failed_fragments: Vec<(u64, u64)>,
+    /// The function that computed the values, and its version; `None`: SQL.
+    pub function: Option<(String, Option<String>)>,
     /// The first failures.
     pub failures: Vec<RowFailure>,
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::datatypes::{Field, Schema as ArrowSchema};
 use futures::{StreamExt, TryStreamExt};
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
@@ -11,13 +12,14 @@ use lance::dataset::fragment::FileFragment;
 use lance::dataset::transaction::{Operation, TransactionBuilder};
 use tracing::{Instrument, info_span};
 
-use super::binding::{Binding, check_computed, find};
+use super::binding::{Binding, Computation, check_computed, find};
 use super::changed::Before;
-use super::evaluate::Tally;
+use super::evaluate::{Tally, no_functions};
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Result};
+use crate::functions::{Function, FunctionRun};
 use crate::table::{ReadOptions, Table};
 use crate::work::WorkContext;
 
@@ -27,7 +29,7 @@ const MOST_CONCURRENCY: usize = 16;
 
 impl Table {
     /// Validates a backfill without computing anything: the column, its declaration, the condition and the version. A
-    /// column that a function computes is valid here; only its backfill fails.
+    /// column that a function computes is valid here, whether or not this engine runs functions.
     pub async fn plan_backfill(&self, backfill: &Backfill) -> Result<PlannedBackfill> {
         let newest = self.newest().await?;
         let field = find(&newest, &backfill.column)?;
@@ -56,12 +58,14 @@ impl Table {
         let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
+        let mut run = self.function_run(&binding).await?;
         let mut staging = Staging::new(&newest).await?;
         let mut attempts = Attempts::at(Policy::Rewrite);
         loop {
             let now = Binding::planned(&newest, backfill).await?;
             if !now.is_same(&binding) {
                 staging.retain(|_, _| false);
+                run = self.function_run(&now).await?;
             }
             binding = Arc::new(now);
             let before = match backfill.changed_since {
@@ -73,6 +77,7 @@ impl Table {
                 source: source.as_deref(),
                 before: before.as_ref(),
                 binding: &binding,
+                run: run.as_ref(),
                 backfill,
             };
             stage_all(&mut staging, &wanted, work)
@@ -96,6 +101,28 @@ impl Table {
             }
             newest = table.newest().await?;
         }
+    }
+
+    /// Calls the function of a virtual column; `None`: SQL computes the column. Code 0 if this engine runs no functions.
+    async fn function_run(&self, binding: &Binding) -> Result<Option<Arc<FunctionRun>>> {
+        let Computation::Function(column) = &binding.computation else {
+            return Ok(None);
+        };
+        let functions = self.tables().functions();
+        let functions = functions.ok_or_else(|| no_functions(binding.name(), &column.name))?;
+        let output = ArrowSchema::from(&binding.target).field(0).clone();
+        let function = Function {
+            name: column.name.clone(),
+            payload: self.function_payload(&column.sha256).await?,
+            sha256: column.sha256.clone(),
+            struct_field: column.struct_field.clone(),
+            // Its metadata has the declaration, which the function does not need.
+            output: Field::new(output.name(), output.data_type().clone(), true),
+        };
+        Ok(Some(Arc::new(FunctionRun::new(
+            functions.clone(),
+            function,
+        ))))
     }
 
     /// The version to read from, if it is not the newest.
@@ -145,6 +172,10 @@ impl Table {
             source_version: wanted.source.unwrap_or(newest).version_id(),
             published_version: committed.map(|dataset| self.committed(dataset)),
             failed_fragments,
+            function: match &wanted.binding.computation {
+                Computation::Sql { .. } => None,
+                Computation::Function(one) => Some((one.name.clone(), one.version.clone())),
+            },
             failures: tally.failures,
         }
     }
@@ -158,6 +189,7 @@ struct Wanted<'a> {
     /// The earlier backfill, if only changed fragments are computed.
     before: Option<&'a Before>,
     binding: &'a Arc<Binding>,
+    run: Option<&'a Arc<FunctionRun>>,
     backfill: &'a Backfill,
 }
 
@@ -205,7 +237,8 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
     let mut staged = futures::stream::iter(missing)
         .map(|fragment| {
             let (dataset, binding) = (wanted.newest.clone(), wanted.binding.clone());
-            stage(dataset, fragment, binding, on_rows.clone())
+            let run = wanted.run.cloned();
+            stage(dataset, fragment, binding, run, on_rows.clone())
         })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
     while let Some(staged) = staged.try_next().await? {

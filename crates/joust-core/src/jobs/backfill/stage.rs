@@ -19,9 +19,12 @@ use parking_lot::Mutex;
 use super::binding::Binding;
 use super::evaluate::{Rows, Tally};
 use crate::error::{Error, Result};
+use crate::functions::FunctionRun;
 
 /// Rows per batch.
 const BATCH: u32 = 4_096;
+/// Bytes of the rows that are read for a function at once, as they are in the files.
+const INPUT_BYTES: u64 = 16 << 20;
 /// Bytes that may be read ahead of the computation.
 const READ_AHEAD_BYTES: u64 = 32 << 20;
 
@@ -133,6 +136,7 @@ pub async fn stage(
     dataset: Arc<Dataset>,
     fragment: FileFragment,
     binding: Arc<Binding>,
+    run: Option<Arc<FunctionRun>>,
     on_rows: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> Result<Staged> {
     let id = fragment.id() as u64;
@@ -151,18 +155,26 @@ pub async fn stage(
         Some(evaluation) => BATCH.min(evaluation.rows as u32),
         None => BATCH,
     };
+    let batch = match run {
+        Some(_) => batch.min(rows_to_read(
+            fragment.metadata(),
+            &binding.inputs.field_ids(),
+        )),
+        None => batch,
+    };
     let progress = Arc::new(Mutex::new(Progress::default()));
-    let values = {
-        let (binding, progress) = (binding.clone(), progress.clone());
-        reader.read_all(batch).await?.buffered(2).map(move |batch| {
+    let batches = reader.read_all(batch).await?.buffered(2);
+    let values = batches.then(|batch| {
+        let (binding, progress) = (&binding, &progress);
+        let (run, schema, deleted) = (run.as_deref(), &schema, deleted.as_deref());
+        let on_rows = &on_rows;
+        async move {
             let batch = batch?;
-            let mut progress = progress.lock();
-            let offset = progress.rows;
-            progress.rows += batch.num_rows() as u64;
-            let live: BooleanArray = (offset..progress.rows)
+            let offset = progress.lock().skip(batch.num_rows());
+            let live: BooleanArray = (offset..offset + batch.num_rows() as u64)
                 .map(|row| {
                     let row = u32::try_from(row).unwrap_or(u32::MAX);
-                    Some(!deleted.as_ref().is_some_and(|rows| rows.contains(row)))
+                    Some(!deleted.is_some_and(|rows| rows.contains(row)))
                 })
                 .collect();
             let rows = Rows {
@@ -171,16 +183,18 @@ pub async fn stage(
                 batch: &batch,
                 live: &live,
             };
+            let mut tally = Tally::default();
+            let filled = binding.fill(&rows, run, &mut tally).await;
+            progress.lock().tally.add(tally);
             on_rows(batch.num_rows() as u64);
-            let filled = binding.fill(&rows, &mut progress.tally);
             filled
                 .and_then(|values| Ok(RecordBatch::try_new(schema.clone(), vec![values])?))
                 .map_err(|error| {
-                    progress.failure = Some(error.clone());
+                    progress.lock().failure = Some(error.clone());
                     DataFusionError::External(Box::new(error)).into()
                 })
-        })
-    };
+        }
+    });
     let group = fragment
         .write_columns(values, &binding.target)
         .await
@@ -197,9 +211,32 @@ pub async fn stage(
     })
 }
 
+/// The rows of a batch for a function, from the size of the files with its inputs: some columns have large values.
+fn rows_to_read(fragment: &Fragment, inputs: &[i32]) -> u32 {
+    let files = fragment.files.iter().filter(|file| {
+        let mut fields = file.fields.iter();
+        fields.any(|id| inputs.contains(id))
+    });
+    let bytes: u64 = files
+        .filter_map(|file| file.file_size_bytes.get())
+        .map(|size| size.get())
+        .sum();
+    let rows = fragment.physical_rows.unwrap_or_default().max(1) as u64;
+    u32::try_from(INPUT_BYTES / (bytes / rows).max(1)).map_or(BATCH, |rows| rows.clamp(1, BATCH))
+}
+
 #[derive(Default)]
 struct Progress {
     rows: u64,
     tally: Tally,
     failure: Option<Error>,
+}
+
+impl Progress {
+    /// Returns the position of the next row, and passes this many rows.
+    fn skip(&mut self, rows: usize) -> u64 {
+        let first = self.rows;
+        self.rows += rows as u64;
+        first
+    }
 }

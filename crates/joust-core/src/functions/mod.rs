@@ -1,0 +1,70 @@
+//! Python functions that compute the values of virtual columns, in processes of their own.
+//!
+//! [`process`] starts a process and exchanges frames with it, and `worker.py` is its program. [`run`] distributes the
+//! batches of one backfill among processes; [`batch_size`] adapts the batches to the function. docs/functions.md says
+//! what a function can rely on, docs/design/functions.md why it is done in this way.
+
+mod batch_size;
+mod frames;
+mod pipes;
+mod process;
+mod run;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::Field;
+use tokio::sync::Semaphore;
+
+pub(crate) use run::FunctionRun;
+
+/// How an engine runs Python functions.
+#[derive(Debug, Clone)]
+pub struct FunctionSettings {
+    /// The Python interpreter, which has the package `pyarrow`.
+    pub python: PathBuf,
+    /// The most processes at the same time.
+    pub workers: usize,
+    /// Memory of each process, bytes.
+    pub memory_bytes: u64,
+    /// How long one call of a function may take.
+    pub call_timeout: Duration,
+    /// How much time of all processors one call of a function may take.
+    pub cpu_time: Duration,
+    /// Whether functions reach the network.
+    pub network: bool,
+    /// The environment of the processes, beside `PATH`, `HOME`, `TMPDIR` and `LANG`.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The processes of an engine. Cheap to clone; clones share the limit of processes.
+#[derive(Clone)]
+pub(crate) struct Functions {
+    settings: Arc<FunctionSettings>,
+    permits: Arc<Semaphore>,
+}
+
+impl Functions {
+    pub fn new(settings: FunctionSettings) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(settings.workers.max(1))),
+            settings: Arc::new(settings),
+        }
+    }
+}
+
+/// A function and the column that it computes.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    /// For messages.
+    pub name: String,
+    /// The function as its client sent it.
+    pub payload: Vec<u8>,
+    /// SHA-256 of the payload, hex.
+    pub sha256: String,
+    /// The field of the function's struct with the values; `None`: the function returns the values.
+    pub struct_field: Option<String>,
+    /// The column.
+    pub output: Field,
+}

@@ -1,0 +1,138 @@
+//! The calls of a function during one backfill.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, new_empty_array, new_null_array};
+use arrow::compute::concat;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::batch_size::BatchSize;
+use super::process::{Ended, Worker};
+use super::{Function, Functions};
+use crate::error::{Error, Result};
+
+/// A backfill fails after this many processes have ended during a call: its function kills them, not its rows.
+const MOST_ENDED: usize = 64;
+
+/// The values of a batch.
+pub struct Computed {
+    /// As many as rows. Null where the function failed.
+    pub values: ArrayRef,
+    /// The rows for which the function failed, in their order, with its messages.
+    pub failures: Vec<(usize, String)>,
+}
+
+/// Calls a function, in as many processes as callers wait for it and as the engine admits. Dropping it ends them.
+pub struct FunctionRun {
+    functions: Functions,
+    function: Arc<Function>,
+    idle: Mutex<Vec<Worker>>,
+    /// A worker was added to `idle`.
+    returned: Notify,
+    size: BatchSize,
+    ended: AtomicUsize,
+}
+
+impl FunctionRun {
+    pub fn new(functions: Functions, function: Function) -> Self {
+        Self {
+            functions,
+            function: Arc::new(function),
+            idle: Mutex::default(),
+            returned: Notify::new(),
+            size: BatchSize::default(),
+            ended: AtomicUsize::new(0),
+        }
+    }
+
+    /// Calls the function with the columns of a batch as its arguments. A call that ends its process is repeated with
+    /// half of the rows, until the row that ends it is found; that row fails.
+    pub async fn compute(&self, arguments: &RecordBatch) -> Result<Computed> {
+        let rows = arguments.num_rows();
+        let bytes_per_row = arguments.get_array_memory_size() / rows.max(1);
+        let mut pieces: Vec<ArrayRef> = Vec::new();
+        let mut failures = Vec::new();
+        // Ranges to compute; the last one is next.
+        let mut ranges = vec![(0, rows)];
+        while let Some((first, count)) = ranges.pop() {
+            let called = count.min(self.size.rows(bytes_per_row));
+            if called == 0 {
+                continue;
+            }
+            if called < count {
+                ranges.push((first + called, count - called));
+            }
+            let worker = self.worker().await?;
+            let begin = Instant::now();
+            match worker.call(arguments.slice(first, called)).await? {
+                Ok(reply) => {
+                    self.size.took(called, begin.elapsed());
+                    self.put_back(worker);
+                    pieces.push(reply.values);
+                    let failed = reply.failures.into_iter();
+                    failures.extend(failed.map(|(row, message)| (first + row, message)));
+                }
+                Err(ended) => {
+                    self.count(&ended)?;
+                    if called == 1 {
+                        pieces.push(new_null_array(self.function.output.data_type(), 1));
+                        failures.push((first, ended.0));
+                    } else {
+                        let half = called / 2;
+                        ranges.push((first + half, called - half));
+                        ranges.push((first, half));
+                    }
+                }
+            }
+        }
+        let values = match pieces.as_slice() {
+            [] => new_empty_array(self.function.output.data_type()),
+            [one] => one.clone(),
+            _ => concat(
+                &pieces
+                    .iter()
+                    .map(|piece| piece.as_ref())
+                    .collect::<Vec<_>>(),
+            )?,
+        };
+        Ok(Computed { values, failures })
+    }
+
+    /// An idle worker, or a new one as soon as the engine admits it.
+    async fn worker(&self) -> Result<Worker> {
+        loop {
+            let idle = self.idle.lock().pop();
+            if let Some(worker) = idle {
+                return Ok(worker);
+            }
+            tokio::select! {
+                permit = self.functions.permits.clone().acquire_owned() => {
+                    let permit = permit.map_err(|error| {
+                        Error::internal("the limit of processes is closed", error)
+                    })?;
+                    let settings = self.functions.settings.clone();
+                    return Worker::start(settings, self.function.clone(), permit).await;
+                }
+                () = self.returned.notified() => {}
+            }
+        }
+    }
+
+    fn put_back(&self, worker: Worker) {
+        self.idle.lock().push(worker);
+        self.returned.notify_one();
+    }
+
+    fn count(&self, ended: &Ended) -> Result<()> {
+        if self.ended.fetch_add(1, Ordering::Relaxed) < MOST_ENDED {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "the function `{}` ended {MOST_ENDED} processes; the last time, {}",
+            self.function.name, ended.0
+        )))
+    }
+}

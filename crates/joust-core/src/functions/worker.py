@@ -1,0 +1,356 @@
+"""Runs one Python function for joust.
+
+joust starts this program with pipes as standard input and output, and sends frames: see frames.rs. The first one has
+the function, the second one the schema of the column that it computes. Each further one has the arguments of a call as
+an Arrow IPC stream, whose columns are the parameters in their order. The answer has the values of the column and the
+rows for which the function failed.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+PR_SET_PDEATHSIG = 1
+MOST_MESSAGE = 500
+
+
+class Refused(Exception):
+    """The function cannot run. The message says what is missing."""
+
+
+# Frames
+
+
+def read_frame(source):
+    lengths = source.read(12)
+    if len(lengths) < 12:
+        # joust has closed the pipe.
+        sys.exit(0)
+    header, body = struct.unpack("<IQ", lengths)
+    return json.loads(source.read(header)), source.read(body)
+
+
+def write_frame(sink, header, body=b""):
+    encoded = json.dumps(header).encode()
+    sink.write(struct.pack("<IQ", len(encoded), len(body)))
+    sink.write(encoded)
+    sink.write(body)
+    sink.flush()
+
+
+# Limits
+
+
+def die_with_parent():
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def leave_network():
+    """Moves this process to a network without interfaces. Returns why that is impossible, or None."""
+    if sys.platform != "linux":
+        return f"{sys.platform} has no network namespaces"
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(CLONE_NEWNET) == 0:
+        return None
+    # Without privileges it takes a user namespace, in which the user stays the same.
+    if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0:
+        return os.strerror(ctypes.get_errno())
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    return None
+
+
+def limit(start):
+    import resource
+
+    # RLIMIT_AS also counts address space that is only reserved, which libraries for models do a lot.
+    data = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    for what, most in (
+        (data, start["memory_bytes"]),
+        (resource.RLIMIT_NOFILE, start["open_files"]),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        try:
+            resource.setrlimit(what, (most, most))
+        except (OSError, ValueError) as error:
+            raise Refused(f"a limit of the process could not be set: {error}") from error
+
+
+def limit_cpu_time(seconds):
+    """Sets the limit of one call, and of the start."""
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    used = usage.ru_utime + usage.ru_stime
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 1 + seconds, hard))
+
+
+# The function
+
+
+def load(payload, start):
+    """The callable of a payload."""
+    import hashlib
+
+    if hashlib.sha256(payload).hexdigest() != start["sha256"]:
+        raise Refused("its file is damaged: the content does not have the SHA-256 of its name")
+    try:
+        envelope = json.loads(payload)
+    except ValueError:
+        envelope = None
+    if not isinstance(envelope, dict):
+        return unpickle(payload)
+    if isinstance(envelope.get("source"), str):
+        return from_source(envelope)
+    if isinstance(envelope.get("udf_pickle"), str):
+        import base64
+
+        return unpickle(base64.b64decode(envelope["udf_pickle"]))
+    raise Refused("its payload has neither Python source nor a pickle")
+
+
+def from_source(envelope):
+    check_requirements(envelope.get("requirements") or [])
+    entry = envelope["entry"]
+    code = compile(envelope["source"], "<function>", "exec")
+    namespace = {"__name__": "joust_function"}
+    exec(code, namespace)
+    target = namespace.get(entry)
+    if not callable(target):
+        raise Refused(f"its source defines no function or class {entry}")
+    return target
+
+
+def unpickle(data):
+    import pickle
+
+    try:
+        return pickle.loads(data)
+    except pickle.UnpicklingError as error:
+        raise Refused(f"its payload is no pickle: {error}") from error
+
+
+def check_requirements(requirements):
+    import importlib.metadata as metadata
+
+    if not requirements:
+        return
+    try:
+        from packaging.requirements import Requirement
+    except ImportError:
+        try:
+            from pip._vendor.packaging.requirements import Requirement
+        except ImportError as error:
+            raise Refused(
+                f"requirements need the package packaging: install it for {sys.executable}"
+            ) from error
+    missing = []
+    for text in requirements:
+        requirement = Requirement(text)
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
+        try:
+            version = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            missing.append(text)
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            missing.append(f"{text} (installed: {version})")
+    if missing:
+        raise Refused(f"it requires {', '.join(missing)}: install that for {sys.executable}")
+
+
+class Call:
+    """A function, and how it takes its arguments: as a batch, as arrays, or row by row."""
+
+    def __init__(self, target, output, struct_field):
+        import functools
+        import inspect
+
+        if inspect.isclass(target):
+            target = target()
+        # A decorated function, as in the payloads of LanceDB's clients.
+        inner = getattr(target, "func", None)
+        is_wrapper = callable(inner) and not isinstance(target, functools.partial)
+        self.target = inner if is_wrapper else target
+        self.output = output
+        self.struct_field = struct_field
+        self.style = style_of(self.target)
+
+    def __call__(self, batch):
+        """The values, and the failed rows with their messages."""
+        if self.style == "rows":
+            return self.by_row(batch)
+        failures = []
+        values = self.bisected(batch, 0, failures)
+        return values, failures
+
+    def by_row(self, batch):
+        values, failures = [], []
+        arguments = [column.to_pylist() for column in batch.columns]
+        rows = zip(*arguments) if arguments else (() for _ in range(batch.num_rows))
+        for row, arguments in enumerate(rows):
+            try:
+                value = self.target(*arguments)
+                if self.struct_field is not None and value is not None:
+                    value = value[self.struct_field]
+            except Exception as error:
+                value = None
+                failures.append([row, message_of(error)])
+            values.append(value)
+        return self.converted(values, failures), failures
+
+    def converted(self, values, failures):
+        """An array of Python values. Values that the column cannot have fail."""
+        import pyarrow
+
+        try:
+            return pyarrow.array(values, self.output.type)
+        except Exception:
+            arrays = []
+            for row, value in enumerate(values):
+                try:
+                    arrays.append(pyarrow.array([value], self.output.type))
+                except Exception as error:
+                    arrays.append(pyarrow.nulls(1, self.output.type))
+                    failures.append([row, message_of(error)])
+            failures.sort(key=lambda failure: failure[0])
+            return pyarrow.concat_arrays(arrays)
+
+    def bisected(self, batch, first, failures):
+        """The values of a batch. If the function fails for it, the function gets each half, down to single rows."""
+        import pyarrow
+
+        rows = batch.num_rows
+        try:
+            arguments = [batch] if self.style == "batch" else batch.columns
+            return self.array(self.target(*arguments), rows)
+        except Exception as error:
+            if rows == 1:
+                failures.append([first, message_of(error)])
+                return pyarrow.nulls(1, self.output.type)
+        half = rows // 2
+        return pyarrow.concat_arrays(
+            [
+                self.bisected(batch.slice(0, half), first, failures),
+                self.bisected(batch.slice(half), first + half, failures),
+            ]
+        )
+
+    def array(self, result, rows):
+        """The result of a call with arrays, as an array of the column's type."""
+        import pyarrow
+
+        wanted = self.output.type
+        if isinstance(result, pyarrow.ChunkedArray):
+            result = result.combine_chunks()
+        if self.struct_field is not None and isinstance(result, (pyarrow.Array, pyarrow.RecordBatch)):
+            if isinstance(result, pyarrow.RecordBatch):
+                result = result.column(self.struct_field)
+            else:
+                import pyarrow.compute
+
+                result = pyarrow.compute.struct_field(result, self.struct_field)
+        if not isinstance(result, pyarrow.Array):
+            if getattr(result, "ndim", 1) == 2 and pyarrow.types.is_fixed_size_list(wanted):
+                if result.shape[1] != wanted.list_size:
+                    raise ValueError(
+                        f"the function returned vectors of {result.shape[1]} values "
+                        f"for a column of {wanted.list_size}"
+                    )
+                flat = pyarrow.array(result.reshape(-1), wanted.value_type)
+                result = pyarrow.FixedSizeListArray.from_arrays(flat, type=wanted)
+            else:
+                result = pyarrow.array(result, wanted)
+        if len(result) != rows:
+            raise ValueError(f"the function returned {len(result)} values for {rows} rows")
+        return result if result.type == wanted else result.cast(wanted)
+
+
+def style_of(target):
+    """`batch`: one parameter of type RecordBatch. `arrays`: a parameter of type Array. Else `rows`."""
+    import inspect
+    import typing
+
+    import pyarrow
+
+    called = target if inspect.isroutine(target) else type(target).__call__
+    try:
+        types = typing.get_type_hints(called)
+    except Exception:
+        types = getattr(called, "__annotations__", {})
+    types = [kind for name, kind in types.items() if name != "return"]
+    if any(kind is pyarrow.RecordBatch for kind in types):
+        return "batch"
+    if any(isinstance(kind, type) and issubclass(kind, pyarrow.Array) for kind in types):
+        return "arrays"
+    return "rows"
+
+
+def message_of(error):
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return text[:MOST_MESSAGE]
+
+
+# The program
+
+
+def main():
+    die_with_parent()
+    # What the function prints must not get into the frames.
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    start, payload = read_frame(source)
+    _, schema = read_frame(source)
+    network = None if start["network"] else leave_network()
+    try:
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise Refused(
+                f"the package pyarrow is missing: install it for {sys.executable}"
+            ) from error
+        output = pyarrow.ipc.open_stream(schema).schema.field(0)
+        limit(start)
+        limit_cpu_time(start["cpu_seconds"])
+        call = Call(load(payload, start), output, start["struct_field"])
+    except ModuleNotFoundError as error:
+        missing = f"the Python package {error.name} is missing: install it for {sys.executable}"
+        write_frame(sink, {"error": missing})
+        return
+    except Refused as error:
+        write_frame(sink, {"error": str(error)})
+        return
+    except Exception as error:
+        write_frame(sink, {"error": message_of(error)})
+        return
+    write_frame(sink, {"network": network})
+
+    while True:
+        _, body = read_frame(source)
+        limit_cpu_time(start["cpu_seconds"])
+        batch = pyarrow.ipc.open_stream(body).read_next_batch()
+        values, failures = call(batch)
+        sent = pyarrow.RecordBatch.from_arrays([values], schema=pyarrow.schema([output]))
+        buffer = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(buffer, sent.schema) as stream:
+            stream.write_batch(sent)
+        write_frame(sink, {"failures": failures}, buffer.getvalue())
+
+
+main()

@@ -1,0 +1,342 @@
+"""Python functions compute virtual columns in processes of the server."""
+
+import base64
+import hashlib
+import json
+import os
+import pickle
+import re
+import sys
+import time
+from pathlib import Path
+
+import cloudpickle
+import pyarrow as pa
+import pytest
+from data import items
+from function_columns import FunctionColumns
+from joust_server import JoustServer, TemporaryRoot
+from rows import values
+
+import lancedb
+
+FLOAT = {"type": "float64"}
+TEXT = {"type": "utf8"}
+INTEGER = {"type": "int64"}
+
+
+@pytest.fixture(scope="module")
+def server():
+    options = [
+        *("--functions", "subprocess", "--python", sys.executable),
+        *("--function-memory", "1GiB", "--function-timeout", "3s", "--function-cpu-time", "2s"),
+        *("--function-env", "GREETING=hello", "--auto-refresh-interval", "1s"),
+    ]
+    with TemporaryRoot() as root, JoustServer(root, arguments=options) as running:
+        yield running
+
+
+@pytest.fixture
+def columns(server, table):
+    return FunctionColumns(server, table.name)
+
+
+def test_a_function_gets_rows(table, columns):
+    def label(id, name):
+        return f"{id}: {name}" if id != 3 else None
+
+    columns.declare("label", label, ["id", "name"], TEXT)
+    assert set(values(table, "label").values()) == {None}
+    result = columns.fill("label")
+    assert (result["rows_assigned"], result["rows_failed"], result["rows_remaining"]) == (9, 0, 0)
+    assert values(table, "label") == {i: f"{i}: item {i}" if i != 3 else None for i in range(10)}
+
+
+def test_a_function_gets_arrays(table, columns):
+    source = """
+import pyarrow.compute as pc
+
+def total(price: pa.Array, id: pa.Array) -> pa.Array:
+    return pc.add(price, id)
+"""
+    columns.declare("total", source, ["price", "id"], FLOAT, entry="total")
+    columns.fill("total")
+    assert values(table, "total") == {i: i * 1.5 for i in range(10)}
+
+
+def test_a_function_gets_batches_and_returns_numpy_vectors(database, columns, name):
+    database.create_table(f"{name}_large", items(20_000))
+    large = FunctionColumns(columns.server, f"{name}_large")
+    source = """
+import numpy as np
+
+def embed(batch: pa.RecordBatch) -> np.ndarray:
+    ids = batch["id"].to_numpy()
+    return np.stack([ids, ids * 2, ids * 3], axis=1).astype(np.float32)
+"""
+    vector = {"type": "fixed_size_list", "length": 3, "fields": [float_item()]}
+    large.declare("embedding", source, ["id"], vector, entry="embed")
+    assert large.fill("embedding")["rows_assigned"] == 20_000
+    opened = database.open_table(f"{name}_large")
+    found = opened.search([7, 14, 21], "embedding").limit(1).to_list()
+    assert (found[0]["id"], found[0]["_distance"]) == (7, 0)
+    assert opened.count_rows("embedding is null") == 0
+
+
+def test_a_class_is_created_once_for_each_process(table, columns):
+    class Model:
+        def __init__(self):
+            self.created = True
+            self.calls = 0
+
+        def __call__(self, id):
+            self.calls += 1
+            return self.calls
+
+    columns.declare("calls", Model, ["id"], INTEGER)
+    columns.fill("calls")
+    assert sorted(values(table, "calls").values()) == list(range(1, 11))
+
+
+def test_the_payload_of_a_lancedb_client_runs(table, columns):
+    pickled = base64.b64encode(cloudpickle.dumps(lambda price: price * 4)).decode()
+    checksum = hashlib.sha256(base64.b64decode(pickled)).hexdigest()
+    envelope = {"image": "repo/image:1", "tag": "1", "udf_pickle": pickled, "udf_checksum": checksum}
+    declaration = {
+        "input_columns": ["price"],
+        "data_type": FLOAT,
+        "udf": base64.b64encode(json.dumps(envelope).encode()).decode(),
+        "udf_name": "quadruple",
+        "udf_version": "v1",
+        "udf_backend": "DockerUDFSpecV1",
+    }
+    columns.add("four", declaration)
+    columns.fill("four")
+    assert values(table, "four") == {i: i * 2.0 for i in range(10)}
+    plain = base64.b64encode(pickle.dumps(abs)).decode()
+    columns.add("positive", {**declaration, "udf": plain})
+    columns.fill("positive")
+    assert values(table, "positive")[4] == 2.0
+
+
+def test_outputs_are_fields_of_a_struct(table, columns):
+    source = "def split(name):\n    word, number = name.split()\n    return {'w': word, 'n': int(number)}"
+    columns.add(
+        "parts",
+        {
+            "input_columns": ["name"],
+            "python": {"source": source, "entry": "split"},
+            "outputs": [
+                {"column": "word", "struct_field": "w", "data_type": TEXT},
+                {"column": "number", "struct_field": "n", "data_type": INTEGER},
+            ],
+        },
+    )
+    columns.fill("word")
+    columns.fill("number")
+    assert (values(table, "word")[8], values(table, "number")[8]) == ("item", 8)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def ratio(id):\n    return 10 / (id % 5)",
+        "def ratio(id: pa.Array) -> list:\n    return [10 / (i.as_py() % 5) for i in id]",
+    ],
+    ids=["rows", "arrays"],
+)
+def test_rows_that_raise_are_null_and_listed(table, columns, source):
+    columns.declare("ratio", source, ["id"], FLOAT, entry="ratio", udf_version="7")
+    result = columns.fill("ratio")
+    assert (result["rows_assigned"], result["rows_failed"]) == (8, 2)
+    found = values(table, "ratio")
+    assert [found[i] for i in (0, 1, 5, 9)] == [None, 10, None, 2.5]
+    assert columns.errors("ratio") == dict.fromkeys([0, 5], "ZeroDivisionError: division by zero")
+    body = {"column": "ratio"}
+    record = columns.post(f"/v1/table/{columns.table}/errors", body)["records"][0]
+    assert (record["function"], record["function_version"]) == ("ratio", "7")
+    assert record["error_type"] == "ZeroDivisionError"
+
+
+def test_values_of_another_type_fail_alone(table, columns):
+    source = "def length(id):\n    return 'long' if id == 4 else id"
+    columns.declare("length", source, ["id"], INTEGER, entry="length")
+    assert columns.fill("length")["rows_failed"] == 1
+    assert list(columns.errors("length")) == [4]
+    source = "def short(id: pa.Array) -> pa.Array:\n    return id[:-1]"
+    columns.declare("short", source, ["id"], INTEGER, entry="short")
+    assert columns.fill("short")["rows_failed"] == 10
+    assert "returned 0 values for 1 rows" in columns.errors("short")[0]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("os._exit(9)", "its process ended with exit code 9"),
+        ("os.kill(os.getpid(), 11)", "its process was ended by signal 11"),
+        ("time.sleep(60)", r"longer than 3000 ms \(--function-timeout\)"),
+        ("while True: pass", "more CPU time than --function-cpu-time|longer than 3000"),
+        ("bytearray(4 << 30)", "MemoryError"),
+    ],
+    ids=["exit", "signal", "time", "loop", "memory"],
+)
+def test_a_row_beyond_a_limit_fails_alone(table, columns, statement, message):
+    source = f"""
+import os, time
+
+def risky(id):
+    if id == 6:
+        {statement}
+    return id
+"""
+    columns.declare("risky", source, ["id"], INTEGER, entry="risky")
+    result = columns.fill("risky")
+    assert (result["rows_assigned"], result["rows_failed"]) == (9, 1)
+    errors = columns.errors("risky")
+    assert list(errors) == [6]
+    assert re.search(message, errors[6]), errors
+    assert values(table, "risky") == {i: i if i != 6 else None for i in range(10)}
+
+
+def test_what_a_function_prints_does_no_harm(table, columns):
+    source = "import os\n\ndef loud(id):\n    print('x' * 1000)\n    os.write(1, b'y')\n    return id"
+    columns.declare("loud", source, ["id"], INTEGER, entry="loud")
+    columns.fill("loud")
+    assert values(table, "loud")[9] == 9
+
+
+def test_a_function_gets_no_secrets_and_no_network(table, columns, server):
+    source = f"""
+import os, socket
+
+def look(id):
+    if id == 0:
+        return ",".join(sorted(os.environ)) + ":" + os.environ["GREETING"]
+    if id == 1:
+        return str(sorted(os.listdir(".")))
+    try:
+        socket.create_connection(("127.0.0.1", {server.sql_port}), 1).close()
+        return "connected"
+    except OSError as error:
+        return "no network"
+"""
+    columns.declare("seen", source, ["id"], TEXT, entry="look")
+    columns.fill("seen")
+    found = values(table, "seen")
+    names, greeting = found[0].split(":")
+    assert set(names.split(",")) <= {"GREETING", "HOME", "LANG", "LC_CTYPE", "PATH", "TMPDIR"}
+    assert (greeting, found[1], found[2]) == ("hello", "[]", "no network")
+
+
+def test_cancelling_a_backfill_ends_its_process(table, columns, tmp_path):
+    marker = tmp_path / "pid"
+    source = f"""
+import os, time
+
+def slow(id):
+    open({str(marker)!r}, "w").write(str(os.getpid()))
+    time.sleep(2)
+    return id
+"""
+    columns.declare("slow", source, ["id"], INTEGER, entry="slow")
+    job = columns.start("slow")
+    pid = int(wait_for(lambda: marker.exists() and marker.read_text()))
+    assert is_running(pid)
+    columns.post("/v1/jobs/cancel", {"job_id": job})
+    assert columns.ended(job)["job_state"] == "CANCELLED"
+    wait_for(lambda: not is_running(pid))
+    assert table.count_rows("slow is null") == 10
+
+
+@pytest.mark.parametrize(
+    ("source", "requirements", "message"),
+    [
+        ("import no_such_package", [], "the Python package no_such_package is missing: install it"),
+        ("def f(id): return id", ["no-such-package>=2"], "it requires no-such-package>=2: install"),
+        ("def f(id): return id", ["pyarrow>=999"], r"it requires pyarrow>=999 \(installed: "),
+        ("def g(id): return id", [], "its source defines no function or class f"),
+        ("def f(id) return id", [], "SyntaxError"),
+        ("raise SystemExit(3)", [], "ended with exit code 3"),
+        ("class f:\n    def __init__(self):\n        raise ValueError('no model')", [], "no model"),
+    ],
+)
+def test_a_function_that_cannot_be_loaded_fails_the_job(
+    columns, source, requirements, message
+):
+    columns.declare("v", source, ["id"], INTEGER, entry="f", requirements=requirements)
+    failure = columns.failure("v")
+    assert "the function `f` could not be loaded" in failure
+    assert re.search(message, failure), failure
+
+
+def test_a_damaged_payload_is_not_run(server, columns):
+    columns.declare("v", "def f(id): return id", ["id"], INTEGER, entry="f")
+    [payload] = Path(server.root, f"{columns.table}.lance", "_udfs").iterdir()
+    payload.write_text(payload.read_text().replace("return id", "return 1"))
+    assert "its file is damaged" in columns.failure("v")
+    payload.unlink()
+    assert "is missing in the table: declare the column again" in columns.failure("v")
+
+
+def test_a_condition_selects_rows(table, columns):
+    columns.declare("n", "def f(id): return id + 1", ["id"], INTEGER, entry="f")
+    assert columns.fill("n", where="id >= 8")["rows_assigned"] == 2
+    assert values(table, "n") == {**dict.fromkeys(range(8)), 8: 9, 9: 10}
+
+
+def test_new_and_changed_rows_are_computed_by_themselves(table, columns):
+    columns.declare(
+        "shout", "def f(name): return name.upper()", ["name"], TEXT, entry="f", auto_backfill=True
+    )
+    wait_for(lambda: table.count_rows("shout is null") == 0)
+    table.add(items(5, start=10))
+    wait_for(lambda: table.count_rows("shout is null") == 0)
+    table.update(where="id = 3", values={"name": "other"})
+    wait_for(lambda: values(table, "shout")[3] == "OTHER")
+    assert values(table, "shout")[12] == "ITEM 12"
+
+
+def test_a_clone_has_the_function(database, table, columns, name):
+    columns.declare("n", "def f(id): return id + 1", ["id"], INTEGER, entry="f")
+    location = columns.post(f"/v1/table/{table.name}/describe", {})["location"]
+    columns.post(f"/v1/table/{name}_clone/clone", {"source_location": location})
+    FunctionColumns(columns.server, f"{name}_clone").fill("n")
+    assert values(database.open_table(f"{name}_clone"), "n")[4] == 5
+    assert table.count_rows("n is null") == 10
+
+
+def test_a_branch_runs_the_functions_of_its_source(table, columns):
+    columns.declare("n", "def f(id): return id + 1", ["id"], INTEGER, entry="f")
+    columns.post(f"/v1/table/{table.name}/branches/create", {"name": "dev"})
+    assert columns.fill("n", branch="dev")["rows_assigned"] == 10
+    assert table.count_rows("n is null") == 10
+
+
+def test_a_server_without_functions_says_so():
+    with TemporaryRoot() as root, JoustServer(root) as server:
+        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+        database.create_table("t", items(3))
+        columns = FunctionColumns(server, "t")
+        columns.declare("n", "def f(id): return id", ["id"], INTEGER, entry="f")
+        assert "start it with --functions subprocess" in columns.failure("n")
+
+
+def float_item() -> dict:
+    return {"name": "item", "type": {"type": "float32"}, "nullable": True}
+
+
+def wait_for(check):
+    deadline = time.monotonic() + 60
+    while not (found := check()):
+        assert time.monotonic() < deadline, "not within 60 s"
+        time.sleep(0.1)
+    return found
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # Ended, and not yet reaped.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
