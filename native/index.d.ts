@@ -421,6 +421,8 @@ export interface BackfillOptions {
   maxFragments?: number
   /** An earlier backfill of all rows: only fragments that have changed since are computed. */
   changedSince?: Since
+  /** The id of the job. With a function, a later run of it continues with the fragments that this one has computed. */
+  job?: string
 }
 
 /** A finished backfill. */

@@ -26,16 +26,19 @@ export const backfillOptions = (spec: BackfillSpec): BackfillOptions =>
     changedSince: spec.changed_since,
   });
 
-/** Computes the missing values of a computed column and commits them as one version. A stopped job starts anew. */
+/**
+ * Computes the missing values of a computed column and commits them as one version. A stopped job starts anew; with a
+ * function, it continues with the fragments that it had computed.
+ */
 export const backfill = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
   kind: "backfill",
-  async run({ table, spec, signal, onProgress }) {
+  async run({ job, table, spec, signal, onProgress }) {
     const request = JSON.parse(spec) as BackfillSpec;
     const target = engine
       .table(table.location, { ...storageOptions, ...table.storageOptions })
       .onBranch(request.branch);
     const done = await withTask(signal, (task) =>
-      target.backfill(backfillOptions(request), task, onProgress),
+      target.backfill({ ...backfillOptions(request), job: job.id }, task, onProgress),
     );
     return {
       result: withoutNulls({

@@ -27,6 +27,8 @@ pub struct BackfillOptions {
     pub max_fragments: Option<f64>,
     /// An earlier backfill of all rows: only fragments that have changed since are computed.
     pub changed_since: Option<Since>,
+    /// The id of the job. With a function, a later run of it continues with the fragments that this one has computed.
+    pub job: Option<String>,
 }
 
 /// A row whose value could not be computed.
@@ -107,6 +109,7 @@ impl BackfillOptions {
             concurrency: how_many("concurrency", self.concurrency)?,
             max_fragments: how_many("num_frags", self.max_fragments)?,
             changed_since: self.changed_since.map(Into::into),
+            job: self.job,
         })
     }
 }

@@ -248,6 +248,44 @@ def slow(id):
     assert table.count_rows("slow is null") == 10
 
 
+def test_a_killed_server_continues_with_the_fragments_that_it_has_computed(tmp_path):
+    log = tmp_path / "calls"
+    options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
+    source = f"""
+import os, time
+
+def slow(id):
+    time.sleep(0.5)
+    with open({str(log)!r}, "a") as file:
+        file.write(f"{{id}} {{os.getpid()}}\\n")
+    return id
+"""
+    with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:
+        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+        table = database.create_table("t", items(4))
+        for fragment in range(1, 6):
+            table.add(items(4, start=fragment * 4))
+        columns = FunctionColumns(server, "t")
+        columns.declare("n", source, ["id"], INTEGER, entry="slow")
+        job = columns.start("n", concurrency=1)
+        calls = lambda: [line.split() for line in log.read_text().splitlines()]
+        wait_for(lambda: log.exists() and len(calls()) >= 10)
+        server.kill()
+        process = int(calls()[-1][1])
+        wait_for(lambda: not is_running(process))
+        before = len(calls())
+        server.__enter__()
+        ended = columns.ended(job)
+        assert ended["job_state"] == "DONE", ended
+        assert ended["result"]["rows_assigned"] == 24
+        again = [int(id) for id, _ in calls()[before:]]
+        # The first fragment at least was in the checkpoint.
+        assert len(again) <= 20 and not {0, 1, 2, 3} & set(again)
+        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+        assert values(database.open_table("t"), "n") == {i: i for i in range(24)}
+        assert list(Path(root, "t.lance", "_backfills").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("source", "requirements", "message"),
     [

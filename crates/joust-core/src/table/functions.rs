@@ -50,19 +50,16 @@ impl Table {
     pub(crate) async fn function_payload(&self, sha256: &str) -> Result<Vec<u8>> {
         let (store, table) = self.handle.store().await?;
         let place = table.join(DIRECTORY).join(sha256);
-        let found = match store.get(&place).await {
-            Ok(found) => found,
-            Err(object_store::Error::NotFound { .. }) => {
-                return Err(Error::new(
-                    Code::InvalidTableState,
-                    format!(
-                        "the file of the function, {DIRECTORY}/{sha256}, is missing in the table: \
-                         declare the column again"
-                    ),
-                ));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        Ok(found.bytes().await?.to_vec())
+        match store.read_one_all(&place).await {
+            Ok(payload) => Ok(payload.to_vec()),
+            Err(error) if error.is_not_found() => Err(Error::new(
+                Code::InvalidTableState,
+                format!(
+                    "the file of the function, {DIRECTORY}/{sha256}, is missing in the table: \
+                     declare the column again"
+                ),
+            )),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -42,16 +42,6 @@ pub enum Computation {
     Function(FunctionColumn),
 }
 
-impl Computation {
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Sql { declared: a, .. }, Self::Sql { declared: b, .. }) => a == b,
-            (Self::Function(a), Self::Function(b)) => a == b,
-            _ => false,
-        }
-    }
-}
-
 impl Binding {
     /// As [`of`](Self::of), on a planning thread.
     pub async fn planned(dataset: &Arc<Dataset>, backfill: &Backfill) -> Result<Self> {
@@ -127,13 +117,19 @@ impl Binding {
 
     /// Whether two bindings compute the same values for the same column.
     pub fn is_same(&self, other: &Self) -> bool {
-        let columns = |binding: &Self| -> Vec<(i32, DataType, bool)> {
-            let fields = binding.target.fields.iter().chain(&binding.inputs.fields);
-            fields
-                .map(|field| (field.id, field.data_type(), field.nullable))
-                .collect()
-        };
-        self.computation.is_same(&other.computation) && columns(self) == columns(other)
+        self.identity() == other.identity()
+    }
+
+    /// What is computed, and from which columns. It differs for two bindings that compute other values.
+    pub fn identity(&self) -> String {
+        let fields = self.target.fields.iter().chain(&self.inputs.fields);
+        let columns: Vec<_> = fields
+            .map(|field| (field.id, field.data_type(), field.nullable))
+            .collect();
+        match &self.computation {
+            Computation::Sql { declared, .. } => format!("{declared:?} {columns:?}"),
+            Computation::Function(function) => format!("{function:?} {columns:?}"),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use arrow::compute::{
 use arrow::datatypes::{Field, Schema};
 use datafusion::physical_plan::PhysicalExpr;
 use lance_arrow::RecordBatchExt;
+use serde::{Deserialize, Serialize};
 
 use super::binding::{Binding, Computation};
 use crate::error::{Code, Error, Result};
@@ -22,7 +23,7 @@ use crate::functions::FunctionRun;
 const MOST_FAILURES: usize = 1_000;
 
 /// A row whose value could not be computed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowFailure {
     pub fragment: u64,
     /// Position in the fragment, deleted rows included.
@@ -31,7 +32,7 @@ pub struct RowFailure {
 }
 
 /// Counts of the computed rows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Rows with a computed value that differs from their previous one.
     pub assigned: u64,

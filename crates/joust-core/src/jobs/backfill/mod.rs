@@ -2,10 +2,12 @@
 //!
 //! [`binding`] reads the declaration, [`evaluate`] computes values, [`stage`] writes the column of one fragment to its
 //! own file, and [`run`] does so for every fragment and commits all of them at once. A partially filled column is never
-//! visible, and a cancelled run leaves the table unchanged.
+//! visible, and a cancelled run leaves the table unchanged. With a function, [`checkpoint`] remembers the files for the
+//! next run of the job.
 
 mod binding;
 mod changed;
+mod checkpoint;
 mod evaluate;
 mod run;
 mod stage;
@@ -31,6 +33,9 @@ pub struct Backfill {
     /// An earlier backfill of all rows: only fragments that have changed since are computed. If its versions do not exist
     /// any more, all are.
     pub changed_since: Option<Since>,
+    /// The id of the job. With a function, a later run of the job continues with the fragments that this one has
+    /// computed. `None`: each run begins anew.
+    pub job: Option<String>,
 }
 
 /// A validated backfill.

@@ -14,6 +14,7 @@ use tracing::{Instrument, info_span};
 
 use super::binding::{Binding, Computation, check_computed, find};
 use super::changed::Before;
+use super::checkpoint::Checkpoint;
 use super::evaluate::{Tally, no_functions};
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
@@ -59,7 +60,11 @@ impl Table {
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
         let mut run = self.function_run(&binding).await?;
-        let mut staging = Staging::new(&newest).await?;
+        let checkpoint = match (&backfill.job, &run) {
+            (Some(job), Some(_)) => Some(Checkpoint::of(self, job).await?),
+            _ => None,
+        };
+        let mut staging = Staging::new(&newest, &binding, checkpoint).await?;
         let mut attempts = Attempts::at(Policy::Rewrite);
         loop {
             let now = Binding::planned(&newest, backfill).await?;
@@ -89,6 +94,7 @@ impl Table {
             let commit = commit_staged(&newest, &staging);
             match self.commit(Policy::Rewrite, commit).await {
                 Ok(committed) => {
+                    staging.forget().await;
                     return Ok(self.finished(&wanted, committed, staging));
                 }
                 Err(error) => {
@@ -242,7 +248,7 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
         })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
     while let Some(staged) = staged.try_next().await? {
-        staging.files.insert(staged.group.0, staged);
+        staging.add(staged, wanted.binding).await?;
     }
     Ok(())
 }

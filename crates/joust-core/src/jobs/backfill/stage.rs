@@ -15,8 +15,10 @@ use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_table::format::Fragment;
 use object_store::path::Path;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::binding::Binding;
+use super::checkpoint::Checkpoint;
 use super::evaluate::{Rows, Tally};
 use crate::error::{Error, Result};
 use crate::functions::FunctionRun;
@@ -29,7 +31,7 @@ const INPUT_BYTES: u64 = 16 << 20;
 const READ_AHEAD_BYTES: u64 = 32 << 20;
 
 /// The state of a fragment from which values were computed; another state needs other values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
     physical_rows: Option<usize>,
     /// Files that contain an input, or the column itself.
@@ -59,7 +61,10 @@ pub struct Staged {
     pub tally: Tally,
 }
 
-/// Staged files; dropping this removes them, unless they are committed.
+/// Staged files. Dropping this removes them, unless they are committed or in the checkpoint.
+///
+/// Another run of the job may continue with the files of the checkpoint, also on another server while this run has not
+/// noticed that it lost the job. It may even have committed them. So only the clean-up of versions removes them.
 pub struct Staging {
     store: Arc<ObjectStore>,
     data: Path,
@@ -67,16 +72,45 @@ pub struct Staging {
     pub files: BTreeMap<u64, Staged>,
     /// A version may reference the files, so they must stay.
     pub committing: bool,
+    /// Absent if no later run can continue.
+    checkpoint: Option<Checkpoint>,
 }
 
 impl Staging {
-    pub async fn new(dataset: &Dataset) -> Result<Self> {
+    /// With the files of earlier runs of the same computation.
+    pub async fn new(
+        dataset: &Dataset,
+        binding: &Binding,
+        mut checkpoint: Option<Checkpoint>,
+    ) -> Result<Self> {
+        let data = dataset.data_dir();
+        let files = match &mut checkpoint {
+            Some(checkpoint) => checkpoint.load(binding, &data).await,
+            None => BTreeMap::new(),
+        };
         Ok(Self {
             store: dataset.object_store(None).await?,
-            data: dataset.data_dir(),
-            files: BTreeMap::new(),
+            data,
+            files,
             committing: false,
+            checkpoint,
         })
+    }
+
+    /// Adds the file of a fragment.
+    pub async fn add(&mut self, staged: Staged, binding: &Binding) -> Result<()> {
+        self.files.insert(staged.group.0, staged);
+        match &mut self.checkpoint {
+            Some(checkpoint) => checkpoint.save(binding, &self.files).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the checkpoint: the commit has taken effect.
+    pub async fn forget(&mut self) {
+        if let Some(checkpoint) = self.checkpoint.take() {
+            checkpoint.remove().await;
+        }
     }
 
     /// Removes the files of the fragments for which `keep` is false.
@@ -89,11 +123,18 @@ impl Staging {
             .collect();
         let mut paths = Vec::with_capacity(stale.len());
         for id in stale {
-            if let Some(staged) = self.files.remove(&id) {
+            if let Some(staged) = self.files.remove(&id)
+                && !self.is_kept(&staged)
+            {
                 paths.push(self.path(&staged));
             }
         }
         self.remove(paths);
+    }
+
+    fn is_kept(&self, staged: &Staged) -> bool {
+        let checkpoint = self.checkpoint.as_ref();
+        checkpoint.is_some_and(|one| one.files.contains(&staged.group.1.path))
     }
 
     fn path(&self, staged: &Staged) -> Path {
@@ -125,6 +166,7 @@ impl Drop for Staging {
         let paths = self
             .files
             .values()
+            .filter(|staged| !self.is_kept(staged))
             .map(|staged| self.path(staged))
             .collect();
         self.remove(paths);

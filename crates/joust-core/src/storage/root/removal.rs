@@ -25,6 +25,7 @@ pub(crate) const BRANCH_DIRECTORIES: &[&str] = &[
     "_blobs",
     "_fri",
     "_mem_wal",
+    "_backfills",
 ];
 /// Other entries of a table's directory: tags and branches, payloads of functions, and marker files of Lance's
 /// directory namespace.
