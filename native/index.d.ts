@@ -580,6 +580,13 @@ export interface CompactResult {
   filesAdded: number
 }
 
+/** The Python function of a virtual column. */
+export interface ComputingFunction {
+  name: string
+  /** As its client declared it. */
+  version?: string
+}
+
 export interface CountOptions {
   /** SQL; all live rows when absent. */
   predicate?: string
@@ -644,31 +651,6 @@ export interface EngineOptions {
   viewDiskBytes?: number
   /** How to run the Python functions of virtual columns. Absent: the engine runs none. */
   functions?: FunctionOptions
-}
-
-/** The Python function of a virtual column. */
-export interface ComputingFunction {
-  name: string
-  /** As its client declared it. */
-  version?: string
-}
-
-/** How an engine runs Python functions. */
-export interface FunctionOptions {
-  /** The Python interpreter, which has the package pyarrow. */
-  python: string
-  /** The most processes at the same time. */
-  workers: number
-  /** Memory of each process, bytes. */
-  memoryBytes: number
-  /** How long one call of a function may take, ms. */
-  callTimeoutMs: number
-  /** How much time of all processors one call of a function may take, ms. */
-  cpuTimeMs: number
-  /** Whether functions reach the network. */
-  network: boolean
-  /** The environment of the processes, beside PATH, HOME, TMPDIR and LANG. */
-  environment: Record<string, string>
 }
 
 /** One phase of a call of the engine, or one of its storage requests. */
@@ -818,6 +800,24 @@ export interface FragmentLengths {
   p50: number
   p75: number
   p99: number
+}
+
+/** How an engine runs Python functions. */
+export interface FunctionOptions {
+  /** The Python interpreter, which has the package pyarrow. */
+  python: string
+  /** The most processes at the same time. */
+  workers: number
+  /** Memory of each process, bytes. */
+  memoryBytes: number
+  /** How long one call of a function may take, ms. */
+  callTimeoutMs: number
+  /** How much time of all processors one call of a function may take, ms. */
+  cpuTimeMs: number
+  /** Whether functions reach the network. */
+  network: boolean
+  /** The environment of the processes, beside PATH, HOME, TMPDIR and LANG. */
+  environment: Record<string, string>
 }
 
 /** An index in a listing. */
