@@ -12,9 +12,11 @@ const run = promisify(execFile);
 /** Every command of README.md runs here, except `npm test`, which runs this file and which CI runs. */
 describe("the commands of the README", () => {
   const blocks = codeBlocks("README.md", "sh");
-  const start = blocks.findIndex((block) => block.includes("npm start"));
+  const start = blocks.findIndex((block) => /npm start$/.test(block.trim()));
   const queries = blocks.filter((block) => block.includes("curl"));
   const commands = blocks.filter((block) => block.startsWith("node dist/"));
+  // test/clients/python/test_readme.py runs it, with the example in Python.
+  const functions = blocks.filter((block) => block.includes("--functions"));
 
   const directory = tempDir("readme");
   const root = join(directory, "joust-data");
@@ -51,7 +53,14 @@ describe("the commands of the README", () => {
   it("are all tested here", () => {
     const ciRuns = readFileSync(join(checkout, ".ci", "run"), "utf8");
     expect(ciRuns).toContain("npm test");
-    const known = ["npm run demo", "npm test", blocks[start], ...queries, ...commands];
+    const known = [
+      "npm run demo",
+      "npm test",
+      blocks[start],
+      ...queries,
+      ...commands,
+      ...functions,
+    ];
     expect([...blocks].sort()).toEqual([...known].sort());
   });
 
