@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, new_empty_array, new_null_array};
+use arrow::array::{ArrayRef, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::concat;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
