@@ -6,16 +6,26 @@ import type { Logger } from "../telemetry/logger.js";
 /** How long the import may take, ms: a cold file system is slow. */
 const TIMEOUT = 60_000;
 
-const PROGRAM = "import pyarrow, sys; print(sys.version.split()[0], pyarrow.__version__)";
+const PROGRAM = `
+import json, platform, pyarrow, sys
+print(json.dumps([sys.executable, platform.python_version(), pyarrow.__version__]))
+`;
 
-/** @throws Error with one sentence if the interpreter cannot run functions */
-export async function checkPython(settings: FunctionSettings, log: Logger): Promise<void> {
+/**
+ * The settings with the absolute path of the interpreter: its processes have another PATH than this one.
+ * @throws Error with one sentence if the interpreter cannot run functions
+ */
+export async function checkPython(
+  settings: FunctionSettings,
+  log: Logger,
+): Promise<FunctionSettings> {
   const { python } = settings;
   const options = { timeout: TIMEOUT, env: { PATH: process.env.PATH, ...settings.environment } };
   try {
     const { stdout } = await promisify(execFile)(python, ["-I", "-c", PROGRAM], options);
-    const [version, pyarrow] = stdout.trim().split(" ");
-    log.info({ python, version, pyarrow }, "the server runs Python functions");
+    const [executable, version, pyarrow] = JSON.parse(stdout) as [string, string, string];
+    log.info({ python: executable, version, pyarrow }, "the server runs Python functions");
+    return { ...settings, python: executable };
   } catch (error) {
     throw new Error(`--functions subprocess: ${reason(python, error)}`, { cause: error });
   }

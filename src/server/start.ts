@@ -39,18 +39,19 @@ export interface RunningServer {
 /**
  * Starts a server:
  *
- * 1. Check the HTTP transport, the certificate and the limits, before anything is created in the root. Open the audit
- *    log, receive the log of the engine, and start to record spans.
+ * 1. Check the HTTP transport, the certificate, Python and the limits, before anything is created in the root. Open the
+ *    audit log, receive the log of the engine, and start to record spans.
  * 2. Open the root and the catalog, and join the cluster.
  * 3. Clean up after a crash, adopt tables of other programs, and start jobs and maintenance.
  * 4. Open the key store, and create a first admin key if there is no key.
  * 5. Listen for HTTP and for Flight SQL, and start the worker threads.
  * 6. Prewarm tables, while the server already accepts requests, and start to send metrics.
  */
-export async function start(config: Config, log: Logger): Promise<RunningServer> {
-  const certificate = config.tls && certificateWatch(config.tls);
-  checkTransport(config);
-  if (config.functions) await checkPython(config.functions, log);
+export async function start(given: Config, log: Logger): Promise<RunningServer> {
+  const certificate = given.tls && certificateWatch(given.tls);
+  checkTransport(given);
+  const functions = given.functions && (await checkPython(given.functions, log));
+  const config = { ...given, ...(functions && { functions }) };
   const limits = openLimits(config);
   const audit = await openAudit(config, log);
   forwardEngineLog(log);

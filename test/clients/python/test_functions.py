@@ -334,6 +334,32 @@ def test_new_and_changed_rows_are_computed_by_themselves(table, columns):
     assert values(table, "shout")[12] == "ITEM 12"
 
 
+def test_unchanged_rows_are_not_computed_again_after_a_compaction(table, columns, tmp_path):
+    log = tmp_path / "calls"
+    log.write_text("")
+    source = f"""
+def f(id, name):
+    with open({str(log)!r}, "a") as file:
+        file.write(f"{{id}}\\n")
+    return name.upper()
+"""
+    columns.declare("loud", source, ["id", "name"], TEXT, entry="f", auto_backfill=True)
+    for fragment in range(1, 4):
+        table.add(items(10, start=fragment * 10))
+    wait_for(lambda: table.count_rows("loud is null") == 0)
+    calls = lambda: sorted(int(line) for line in log.read_text().splitlines())
+    assert set(calls()) == set(range(40))
+    log.write_text("")
+    compaction = columns.post(f"/v1/table/{table.name}/compact", {})["job_id"]
+    assert columns.ended(compaction)["job_state"] == "DONE"
+    table.update(where="id = 5", values={"name": "changed"})
+    table.add(items(1, start=40))
+    wait_for(lambda: values(table, "loud").get(40) == "ITEM 40")
+    found = values(table, "loud")
+    assert (found[5], found[6], found[39]) == ("CHANGED", "ITEM 6", "ITEM 39")
+    assert set(calls()) == {5, 40}
+
+
 def test_a_clone_has_the_function(database, table, columns, name):
     columns.declare("n", "def f(id): return id + 1", ["id"], INTEGER, entry="f")
     location = columns.post(f"/v1/table/{table.name}/describe", {})["location"]
@@ -348,6 +374,20 @@ def test_a_branch_runs_the_functions_of_its_source(table, columns):
     columns.post(f"/v1/table/{table.name}/branches/create", {"name": "dev"})
     assert columns.fill("n", branch="dev")["rows_assigned"] == 10
     assert table.count_rows("n is null") == 10
+
+
+def test_the_interpreter_is_found_in_the_path_of_the_server(monkeypatch):
+    directory = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+    options = ["--functions", "subprocess", "--python", Path(sys.executable).name]
+    with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:
+        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+        table = database.create_table("t", items(3))
+        columns = FunctionColumns(server, "t")
+        source = "import sys\n\ndef f(id): return sys.executable"
+        columns.declare("n", source, ["id"], TEXT, entry="f")
+        columns.fill("n")
+        assert set(values(table, "n").values()) == {sys.executable}
 
 
 def test_a_server_without_functions_says_so():

@@ -91,12 +91,7 @@ impl FunctionRun {
         let values = match pieces.as_slice() {
             [] => new_empty_array(self.function.output.data_type()),
             [one] => one.clone(),
-            _ => concat(
-                &pieces
-                    .iter()
-                    .map(|piece| piece.as_ref())
-                    .collect::<Vec<_>>(),
-            )?,
+            _ => concat(&pieces.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
         };
         Ok(Computed { values, failures })
     }

@@ -304,8 +304,16 @@ fn changed_fragments(begin: &Dataset, end: &Dataset) -> Vec<Fragment> {
 
 /// Checks that each version after `from` only has changes that the rows record.
 async fn check_versions(end: &Arc<Dataset>, from: u64) -> Result<()> {
-    let checks = stream::iter(from + 1..=end.version_id()).map(|version| async move {
-        let transaction = end.read_transaction_by_version(version).await;
+    check_each(end, from + 1..=end.version_id()).await
+}
+
+/// The same for some versions of a table.
+pub async fn check_each(
+    dataset: &Arc<Dataset>,
+    versions: impl Iterator<Item = u64> + Send,
+) -> Result<()> {
+    let checks = stream::iter(versions).map(|version| async move {
+        let transaction = dataset.read_transaction_by_version(version).await;
         let transaction = transaction.map_err(|error| {
             let error = Error::from(error);
             match error.code() {

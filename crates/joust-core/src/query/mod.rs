@@ -37,6 +37,7 @@ use tracing::{Instrument, info_span};
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
 pub use changes::ChangeOptions;
+pub(crate) use changes::check_each;
 pub(crate) use request::{Identity, Query, decode};
 pub(crate) use row_search::RowSearch;
 

@@ -22,6 +22,14 @@ pub struct Since {
     pub published: u64,
 }
 
+impl Since {
+    /// Whether a row that was last updated in this version had other inputs before. Lance counts the values of a backfill
+    /// as an update of all rows of their fragments.
+    pub(super) fn is_before_change(self, updated: u64) -> bool {
+        updated > self.computed && updated != self.published
+    }
+}
+
 /// An earlier backfill.
 pub struct Before {
     computed: Fragments,

@@ -78,8 +78,8 @@ pub struct Rows<'a> {
     pub offset: u64,
     /// The binding's inputs.
     pub batch: &'a RecordBatch,
-    /// Deleted rows are not computed, because their computation could fail.
-    pub live: &'a BooleanArray,
+    /// The rows to compute. Deleted rows are not among them, because their computation could fail.
+    pub selected: &'a BooleanArray,
 }
 
 impl Binding {
@@ -143,21 +143,21 @@ impl Binding {
         Ok(interleave(&[old.as_ref(), computed.as_ref()], &from)?)
     }
 
-    /// Positions of the live rows for which the condition is true.
+    /// Positions of the selected rows for which the condition is true.
     fn meant(&self, rows: &Rows<'_>) -> Result<UInt32Array> {
-        let live: UInt32Array = (0..rows.batch.num_rows() as u32)
-            .filter(|at| rows.live.value(*at as usize))
+        let selected: UInt32Array = (0..rows.batch.num_rows() as u32)
+            .filter(|at| rows.selected.value(*at as usize))
             .collect();
         let Some(condition) = &self.condition else {
-            return Ok(live);
+            return Ok(selected);
         };
-        let batch = take_record_batch(rows.batch, &live)?;
+        let batch = take_record_batch(rows.batch, &selected)?;
         let met = evaluate(condition.as_ref(), &batch).map_err(Error::of_input)?;
         let met = met
             .as_any()
             .downcast_ref::<BooleanArray>()
             .ok_or_else(|| Error::invalid("the condition is not true or false"))?;
-        let positions = live.values().iter().zip(met);
+        let positions = selected.values().iter().zip(met);
         Ok(positions
             .filter(|(_, met)| *met == Some(true))
             .map(|(position, _)| *position)

@@ -13,7 +13,7 @@ use lance::dataset::transaction::{Operation, TransactionBuilder};
 use tracing::{Instrument, info_span};
 
 use super::binding::{Binding, Computation, check_computed, find};
-use super::changed::Before;
+use super::changed::{Before, Since};
 use super::checkpoint::Checkpoint;
 use super::evaluate::{Tally, no_functions};
 use super::stage::{Basis, Staging, stage};
@@ -21,6 +21,7 @@ use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Result};
 use crate::functions::{Function, FunctionRun};
+use crate::query::check_each;
 use crate::table::{ReadOptions, Table};
 use crate::work::WorkContext;
 
@@ -77,10 +78,15 @@ impl Table {
                 Some(since) => Before::of(self, since, &binding).await?,
                 None => None,
             };
+            let changed_since = match before {
+                Some(_) => changed_rows(&newest, backfill, &binding).await,
+                None => None,
+            };
             let wanted = Wanted {
                 newest: &newest,
                 source: source.as_deref(),
                 before: before.as_ref(),
+                changed_since,
                 binding: &binding,
                 run: run.as_ref(),
                 backfill,
@@ -194,6 +200,8 @@ struct Wanted<'a> {
     source: Option<&'a Dataset>,
     /// The earlier backfill, if only changed fragments are computed.
     before: Option<&'a Before>,
+    /// Only rows that have changed since are computed.
+    changed_since: Option<Since>,
     binding: &'a Arc<Binding>,
     run: Option<&'a Arc<FunctionRun>>,
     backfill: &'a Backfill,
@@ -225,6 +233,25 @@ impl Wanted<'_> {
     }
 }
 
+/// The backfill since which a row must have changed to be computed again by a function. A compaction makes new fragments
+/// of unchanged rows, and a function may take long. `None`: all rows of a changed fragment are computed, since there were
+/// changes that the rows do not record, or since SQL is faster than that check.
+async fn changed_rows(
+    newest: &Arc<Dataset>,
+    backfill: &Backfill,
+    binding: &Binding,
+) -> Option<Since> {
+    let since = backfill.changed_since?;
+    let has_lineage = newest.manifest().uses_stable_row_ids();
+    if !has_lineage || matches!(binding.computation, Computation::Sql { .. }) {
+        return None;
+    }
+    // The earlier backfill itself is the published version.
+    let versions = (since.computed + 1..=newest.version_id()).filter(|one| *one != since.published);
+    check_each(newest, versions).await.ok()?;
+    Some(since)
+}
+
 /// Stages the remaining fragments, and drops staged ones that other writers changed meanwhile.
 async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContext) -> Result<()> {
     let fragments = wanted.fragments();
@@ -243,8 +270,8 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
     let mut staged = futures::stream::iter(missing)
         .map(|fragment| {
             let (dataset, binding) = (wanted.newest.clone(), wanted.binding.clone());
-            let run = wanted.run.cloned();
-            stage(dataset, fragment, binding, run, on_rows.clone())
+            let (run, since) = (wanted.run.cloned(), wanted.changed_since);
+            stage(dataset, fragment, binding, run, since, on_rows.clone())
         })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
     while let Some(staged) = staged.try_next().await? {

@@ -1,15 +1,17 @@
 //! Writes the column of one fragment to a file that no version references yet.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch};
-use arrow::datatypes::Schema as ArrowSchema;
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::{Schema as ArrowSchema, UInt64Type};
 use datafusion::error::DataFusionError;
 use futures::StreamExt;
 use lance::Dataset;
 use lance::dataset::fragment::{FileFragment, FragReadConfig};
 use lance::dataset::transaction::DataReplacementGroup;
+use lance_core::ROW_LAST_UPDATED_AT_VERSION;
 use lance_io::object_store::ObjectStore;
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_table::format::Fragment;
@@ -18,6 +20,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::binding::Binding;
+use super::changed::Since;
 use super::checkpoint::Checkpoint;
 use super::evaluate::{Rows, Tally};
 use crate::error::{Error, Result};
@@ -174,11 +177,14 @@ impl Drop for Staging {
 }
 
 /// Computes and writes the values of a fragment; calls `on_rows` with the number of processed rows.
+///
+/// `changed_since`: only of rows that have changed since this earlier backfill.
 pub async fn stage(
     dataset: Arc<Dataset>,
     fragment: FileFragment,
     binding: Arc<Binding>,
     run: Option<Arc<FunctionRun>>,
+    changed_since: Option<Since>,
     on_rows: Arc<dyn Fn(u64) + Send + Sync>,
 ) -> Result<Staged> {
     let id = fragment.id() as u64;
@@ -189,6 +195,7 @@ pub async fn stage(
     );
     let read = FragReadConfig::default()
         .with_ignore_deletions(true)
+        .with_row_last_updated_at_version(changed_since.is_some())
         .with_scan_scheduler(scheduler);
     let deleted = fragment.get_deletion_vector().await?;
     let reader = fragment.open(&binding.inputs, read).await?;
@@ -213,17 +220,26 @@ pub async fn stage(
         async move {
             let batch = batch?;
             let offset = progress.lock().skip(batch.num_rows());
-            let live: BooleanArray = (offset..offset + batch.num_rows() as u64)
-                .map(|row| {
-                    let row = u32::try_from(row).unwrap_or(u32::MAX);
-                    Some(!deleted.is_some_and(|rows| rows.contains(row)))
+            let updated = batch.column_by_name(ROW_LAST_UPDATED_AT_VERSION);
+            let updated = updated.map(|versions| versions.as_primitive::<UInt64Type>());
+            let has_changed = |at: usize| match (changed_since, updated) {
+                (Some(since), Some(versions)) => {
+                    versions.is_null(at) || since.is_before_change(versions.value(at))
+                }
+                _ => true,
+            };
+            let selected: BooleanArray = (0..batch.num_rows())
+                .map(|at| {
+                    let row = u32::try_from(offset + at as u64).unwrap_or(u32::MAX);
+                    let is_deleted = deleted.is_some_and(|rows| rows.contains(row));
+                    Some(!is_deleted && has_changed(at))
                 })
                 .collect();
             let rows = Rows {
                 fragment: id,
                 offset,
                 batch: &batch,
-                live: &live,
+                selected: &selected,
             };
             let mut tally = Tally::default();
             let filled = binding.fill(&rows, run, &mut tally).await;
@@ -261,7 +277,7 @@ fn rows_to_read(fragment: &Fragment, inputs: &[i32]) -> u32 {
     });
     let bytes: u64 = files
         .filter_map(|file| file.file_size_bytes.get())
-        .map(|size| size.get())
+        .map(NonZero::get)
         .sum();
     let rows = fragment.physical_rows.unwrap_or_default().max(1) as u64;
     u32::try_from(INPUT_BYTES / (bytes / rows).max(1)).map_or(BATCH, |rows| rows.clamp(1, BATCH))
