@@ -119,8 +119,30 @@ def test_the_payload_of_a_lancedb_client_runs(table, columns):
     assert values(table, "positive")[4] == 2.0
 
 
-def test_outputs_are_fields_of_a_struct(table, columns):
-    source = "def split(name):\n    word, number = name.split()\n    return {'w': word, 'n': int(number)}"
+@pytest.mark.parametrize(
+    ("parameter", "result"),
+    [
+        ("name", "one(name)"),
+        ("names: pa.Array", "[one(name) for name in names.to_pylist()]"),
+        ("names: pa.Array", "pa.array([one(name) for name in names.to_pylist()])"),
+        (
+            "batch: pa.RecordBatch",
+            "pa.RecordBatch.from_pylist([one(n) for n in batch['name'].to_pylist()])",
+        ),
+    ],
+    ids=["dict", "dicts", "structs", "batch"],
+)
+def test_outputs_are_fields_of_a_struct(table, columns, parameter, result):
+    source = f"""
+import pyarrow as pa
+
+def one(name):
+    word, number = name.split()
+    return {{"w": word, "n": int(number)}}
+
+def split({parameter}):
+    return {result}
+"""
     columns.add(
         "parts",
         {

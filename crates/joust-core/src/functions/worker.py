@@ -67,8 +67,12 @@ def leave_network():
         ("uid_map", f"{user} {user} 1"),
         ("gid_map", f"{group} {group} 1"),
     ):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
+        try:
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+        except OSError:
+            # The process already has no network. Without the map it has no name for its user, which few functions need.
+            break
     return None
 
 
@@ -82,6 +86,9 @@ def limit(start):
         (resource.RLIMIT_NOFILE, start["open_files"]),
         (resource.RLIMIT_CORE, 0),
     ):
+        _, hard = resource.getrlimit(what)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
         try:
             resource.setrlimit(what, (most, most))
         except (OSError, ValueError) as error:
@@ -95,7 +102,10 @@ def limit_cpu_time(seconds):
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = usage.ru_utime + usage.ru_stime
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 1 + seconds, hard))
+    soft = int(used) + 1 + seconds
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 # The function
@@ -250,6 +260,17 @@ class Call:
             ]
         )
 
+    def field_of(self, result):
+        """The values of one output: of a struct array, a batch, or a list of dicts."""
+        import pyarrow
+        import pyarrow.compute
+
+        if isinstance(result, pyarrow.RecordBatch):
+            return result.column(self.struct_field)
+        if isinstance(result, pyarrow.Array):
+            return pyarrow.compute.struct_field(result, self.struct_field)
+        return [None if one is None else one[self.struct_field] for one in result]
+
     def array(self, result, rows):
         """The result of a call with arrays, as an array of the column's type."""
         import pyarrow
@@ -257,13 +278,8 @@ class Call:
         wanted = self.output.type
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
-        if self.struct_field is not None and isinstance(result, (pyarrow.Array, pyarrow.RecordBatch)):
-            if isinstance(result, pyarrow.RecordBatch):
-                result = result.column(self.struct_field)
-            else:
-                import pyarrow.compute
-
-                result = pyarrow.compute.struct_field(result, self.struct_field)
+        if self.struct_field is not None:
+            result = self.field_of(result)
         if not isinstance(result, pyarrow.Array):
             if getattr(result, "ndim", 1) == 2 and pyarrow.types.is_fixed_size_list(wanted):
                 if result.shape[1] != wanted.list_size:

@@ -221,7 +221,7 @@ pub async fn stage(
             let batch = batch?;
             let offset = progress.lock().skip(batch.num_rows());
             let updated = batch.column_by_name(ROW_LAST_UPDATED_AT_VERSION);
-            let updated = updated.map(|versions| versions.as_primitive::<UInt64Type>());
+            let updated = updated.map(AsArray::as_primitive::<UInt64Type>);
             let has_changed = |at: usize| match (changed_since, updated) {
                 (Some(since), Some(versions)) => {
                     versions.is_null(at) || since.is_before_change(versions.value(at))
