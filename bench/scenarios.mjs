@@ -119,6 +119,14 @@ export const scenarios = [
     ...PREWARMED,
     measure: "second",
   }),
+  timed("function", "a Python function over the text of the whole table", "functions", {
+    quick: false,
+    // Each contender counts the rows that it has computed.
+    judge: ([answer], _operations, { rows }) => {
+      if (answer?.rows !== rows) throw new Error(`it computed ${answer?.rows} of ${rows} rows`);
+      return { rows };
+    },
+  }),
   ...sqlScenarios,
 ];
 

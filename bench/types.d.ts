@@ -121,9 +121,9 @@ export interface Judgement {
 export interface Scenario {
   key: string;
   title: string;
-  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql";
+  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql" | "functions";
   /** `load`: requests under load. Others: one timed operation a round. */
-  measure: "load" | "ingest" | "download" | "result" | "cold" | "first" | "second";
+  measure: "load" | "ingest" | "download" | "result" | "cold" | "first" | "second" | "function";
   /** The process loads the table before the first request. */
   prewarmed?: boolean;
   table: TableName;
@@ -187,6 +187,10 @@ export interface RunningContender {
     operation: Operation,
     options: { checked: boolean },
   ): Promise<{ bytes: number; rows?: number; sum?: number }>;
+  /** Adds a column that the function of `bench/programs/embed.py` computes, without values. */
+  declareFunction?(table: string, column: string): Promise<void>;
+  /** Computes the values of such a column. Returns the number of rows. */
+  fillColumn?(table: string, column: string): Promise<number>;
   stop(): Promise<void>;
 }
 

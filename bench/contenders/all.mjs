@@ -3,9 +3,11 @@ import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
 import { joust, joustNode, joustThreads } from "./joust.mjs";
 import { joustFlight } from "./joust-flight.mjs";
+import { joustFunctions } from "./joust-functions.mjs";
 import { joustGranted } from "./joust-granted.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
+import { pylanceScript } from "./pylance-script.mjs";
 import { restAdapterDefault, restAdapterSession } from "./rest-adapter.mjs";
 import { datafusion, duckdbLance, duckdbParquet } from "./sql-in-process.mjs";
 
@@ -15,6 +17,8 @@ export const contenders = [
   joustThreads,
   joustNode,
   joustGranted,
+  joustFunctions,
+  pylanceScript,
   joustFlight,
   lance,
   restAdapterDefault,

@@ -23,5 +23,6 @@ export function tablesOf(scenarios, contender) {
 /** Whether a contender runs this kind of scenario. @param {Contender} contender @param {Scenario} scenario */
 export function runs({ scenarios = "search" }, { group }) {
   if (typeof scenarios !== "string") return scenarios.includes(group);
+  if (group === "functions") return false;
   return scenarios === "all" || (scenarios === "sql") === (group === "sql");
 }

@@ -24,6 +24,8 @@ const GOALS = [
 ];
 /** The least speed of a contender as a multiple of joust: what a part of joust may cost. */
 const COSTS = [{ scenario: "points", contender: "joust-granted", least: 0.97 }];
+/** What the server may cost beside a script that calls the same function. */
+const FUNCTIONS = { scenario: "function", contender: "pylance-script", least: 0.9 };
 /** The same for searches with a good recall: the fastest one of each contender counts. */
 const GOOD_RECALL = 0.95;
 const GOALS_AT_GOOD_RECALL = [
@@ -65,6 +67,7 @@ export function judgeGoals(report) {
   return [
     ...comparisons(GOALS, results, titleOf),
     ...costs(COSTS, results, titleOf),
+    ...comparisons([FUNCTIONS], report.results, titleOf, "joust-functions"),
     ...comparisons(WRITE_GOALS, report.results, titleOf),
     ...rates(WRITE_RATES, report.results, titleOf),
     ...atGoodRecall(results, titleOf),
@@ -72,10 +75,15 @@ export function judgeGoals(report) {
   ];
 }
 
-/** @param {readonly Goal[]} goals @param {readonly Result[]} results @param {TitleOf} titleOf */
-function comparisons(goals, results, titleOf) {
+/**
+ * @param {readonly Goal[]} goals
+ * @param {readonly Result[]} results
+ * @param {TitleOf} titleOf
+ * @param {string} [subject] the key of the contender that has the goal
+ */
+function comparisons(goals, results, titleOf, subject = "joust") {
   return goals.flatMap(({ scenario, contender, least }) => {
-    const [ours, theirs] = ["joust", contender].map((key) =>
+    const [ours, theirs] = [subject, contender].map((key) =>
       findResult(results, scenario, titleOf(key)),
     );
     return compare(scenario, ours, theirs, least);

@@ -134,20 +134,25 @@ export class ContenderProcess {
   async #time(scenario, dataset, { rounds }) {
     const { measure, table, prewarmed } = scenario;
     const [operation, ...earlier] = scenario.operations(dataset);
-    const judgement = await this.#judgeResult(scenario, dataset, operation);
+    let judgement = await this.#judgeResult(scenario, dataset, operation);
     const isNew = measure === "cold" || measure === "first" || measure === "second";
     if (isNew) await this.running.stop();
     if (isNew && measure !== "cold") {
       this.running = await this.contender.start(this.#workspace, { prewarmed });
     }
     if (measure === "second") await this.running.answer(table, earlier[0]);
+    const column = `filled_${++tables}`;
+    if (measure === "function") await this.running.declareFunction?.(table, column);
     const before = measure === "cold" ? 0 : cpuSeconds(processTree(this.running.pid));
     const begin = performance.now();
     let bytes = measure === "ingest" ? dataset.bytes : undefined;
     const ingested = `ingest_${++tables}`;
     if (measure === "ingest") await this.running.create(ingested, dataset.file);
     else if (measure === "download") bytes = (await this.running.download(table)).bytes;
-    else if (measure === "result") {
+    else if (measure === "function") {
+      const rows = (await this.running.fillColumn?.(table, column)) ?? 0;
+      judgement = scenario.judge([{ rows, ids: [] }], [operation], dataset);
+    } else if (measure === "result") {
       bytes = (await this.running.result?.(table, operation, { checked: false }))?.bytes;
     } else {
       if (measure === "cold") this.running = await this.contender.start(this.#workspace);

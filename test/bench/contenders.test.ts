@@ -37,3 +37,10 @@ test("a contender may run some groups of scenarios", () => {
     "describe",
   ]);
 });
+
+test("only contenders that fill columns run a function", () => {
+  const filling = scenarios.filter(({ group }) => group === "functions");
+  expect(filling.map(({ key }) => key)).toEqual(["function"]);
+  const running = contenders.filter((contender) => filling.some((one) => runs(contender, one)));
+  expect(running.map(({ key }) => key)).toEqual(["joust-functions", "pylance-script"]);
+});

@@ -6,7 +6,12 @@ import type { ColumnAlteration, Table } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
-import { dataType, virtualColumnChange, virtualColumnMetadata } from "./virtual-column.js";
+import {
+  dataType,
+  ofFormerFunction,
+  virtualColumnChange,
+  virtualColumnMetadata,
+} from "./virtual-column.js";
 
 const alteration = Type.Object({
   path: Type.String({ minLength: 1, description: "field path" }),
@@ -90,7 +95,8 @@ async function redeclare(table: Table, alterations: readonly Alteration[]): Prom
     }
     const declared = await virtualColumnMetadata(table, virtual_column ?? {});
     const set = { ...virtual_column?.field_metadata, ...declared };
-    updates.push({ path, set, unset: [], replace: false });
+    const unset = ofFormerFunction(virtual_column ?? {}).filter((key) => !(key in set));
+    updates.push({ path, set, unset, replace: false });
   }
   return (await table.updateFieldMetadata(updates)).version;
 }

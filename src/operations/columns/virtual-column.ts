@@ -138,6 +138,14 @@ export async function virtualColumnMetadata(
   return Object.fromEntries(set.map(([member, value]) => [`${KEY}.${member}`, value as string]));
 }
 
+/** The metadata that describes the former function, if a change replaces it. */
+export function ofFormerFunction({ python, udf }: Change): string[] {
+  const members = [];
+  if (python != null || udf != null) members.push("udf_version");
+  if (python != null) members.push("image", "manifest", "manifest_checksum");
+  return members.map((member) => `${KEY}.${member}`);
+}
+
 async function functionMetadata(table: Table, { python, ...column }: Change) {
   if (python == null) {
     return {

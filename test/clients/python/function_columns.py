@@ -35,7 +35,9 @@ class FunctionColumns:
         is_source = isinstance(function, str)
         source = function if is_source else textwrap.dedent(inspect.getsource(function))
         entry = members.pop("entry") if is_source else function.__name__
-        python = {"source": f"import pyarrow as pa\n{source}", "entry": entry}
+        if not source.startswith("from __future__"):
+            source = f"import pyarrow as pa\n{source}"
+        python = {"source": source, "entry": entry}
         python |= {"requirements": members.pop("requirements", [])}
         declaration = {"input_columns": inputs, "data_type": type, "python": python, **members}
         self.add(column, declaration)
@@ -69,6 +71,14 @@ class FunctionColumns:
         ended = self.ended(self.start(column))
         assert ended["job_state"] == "FAILED", ended
         return ended["failure"]["message"]
+
+    def refusal(self, column: str) -> str:
+        """The reply to a backfill that is refused at once."""
+        try:
+            self.start(column)
+        except AssertionError as error:
+            return str(error)
+        raise AssertionError("the backfill was accepted")
 
     def errors(self, column: str) -> dict[int, str]:
         """The messages of failed rows by their offset."""

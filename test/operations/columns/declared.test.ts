@@ -171,9 +171,19 @@ describe("a virtual column", () => {
     });
     const stored = `${joust.root}/source.lance/${metadata["virtual_column.udf"]}`;
     expect(readFileSync(stored, "utf8")).toBe(payload);
+    const versioned = { udf_version: "7", manifest };
+    expect((await alter("source", { path: "v", virtual_column: versioned })).status).toBe(200);
     const change = { python: { source: "def g(id): return 1", entry: "g" } };
     expect((await alter("source", { path: "v", virtual_column: change })).status).toBe(200);
-    expect((await field("source", "v")).metadata).toMatchObject({ "virtual_column.udf_name": "g" });
+    const changed = (await field("source", "v")).metadata;
+    expect(changed).toEqual({
+      ...metadata,
+      "virtual_column.udf": expect.not.stringContaining(metadata["virtual_column.udf"]),
+      "virtual_column.udf_name": "g",
+    });
+    const update = { path: "v", metadata: { owner: "me" }, replace: true };
+    await joust.client.ok("/v1/table/source/update_field_metadata", { updates: [update] });
+    expect((await field("source", "v")).metadata).toEqual({ ...changed, owner: "me" });
     const both = { ...column, udf: base64("a pickle"), udf_name: "f" };
     const refused = await add("source", { name: "w", virtual_column: both });
     expectFailure(refused, 400, 13, /python cannot be set together with udf/);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 /// Rows of the first call. A function may take a minute for each row.
 const FIRST_ROWS: usize = 8;
-const MOST_ROWS: usize = 8_192;
+/// A backfill reads no more rows at once.
+const MOST_ROWS: usize = 4_096;
 /// The input of a call has about this many bytes at most.
 const MOST_BYTES: usize = 16 << 20;
 /// How long a call should take. A shorter one spends more time on messages, a longer one delays progress and memory.
@@ -25,6 +26,11 @@ impl BatchSize {
     pub fn rows(&self, bytes_per_row: usize) -> usize {
         let fit = MOST_BYTES / bytes_per_row.max(1);
         self.0.load(Ordering::Relaxed).min(fit).max(1)
+    }
+
+    /// A call with `rows` ended its process: the next one has at most half as many.
+    pub fn ended(&self, rows: usize) {
+        self.0.store((rows / 2).max(1), Ordering::Relaxed);
     }
 
     /// A call with `rows` took `time`: the next one has at most twice and at least half as many.
@@ -62,6 +68,15 @@ mod tests {
             let rows = size.rows(8);
             size.took(rows, Duration::from_secs(10) * rows as u32);
         }
+        assert_eq!(size.rows(8), 1);
+    }
+
+    #[test]
+    fn a_function_that_ends_its_process_gets_smaller_batches() {
+        let size = BatchSize::default();
+        size.ended(FIRST_ROWS);
+        assert_eq!(size.rows(8), FIRST_ROWS / 2);
+        size.ended(1);
         assert_eq!(size.rows(8), 1);
     }
 

@@ -1,6 +1,6 @@
 //! Python functions that compute the values of virtual columns, in processes of their own.
 //!
-//! [`process`] starts a process and exchanges frames with it, and `worker.py` is its program. [`run`] distributes the
+//! [`worker`] starts a process and exchanges frames with it, and `worker.py` is its program. [`run`] distributes the
 //! batches of one backfill among processes; [`batch_size`] adapts the batches to the function. docs/functions.md says
 //! what a function can rely on, docs/design/functions.md why it is done in this way.
 
@@ -9,9 +9,11 @@ mod frames;
 mod pipes;
 mod process;
 mod run;
+mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use arrow::datatypes::Field;
@@ -43,6 +45,8 @@ pub struct FunctionSettings {
 pub(crate) struct Functions {
     settings: Arc<FunctionSettings>,
     permits: Arc<Semaphore>,
+    /// Callers that wait for a permit.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Functions {
@@ -50,6 +54,7 @@ impl Functions {
         Self {
             permits: Arc::new(Semaphore::new(settings.workers.max(1))),
             settings: Arc::new(settings),
+            waiting: Arc::default(),
         }
     }
 }

@@ -1,304 +1,33 @@
-//! A process that runs a function.
+//! The process of a worker, and its end.
 
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::datatypes::Schema;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::pipes::Pipes;
-use super::{Function, FunctionSettings, frames};
-use crate::error::{Code, Error, Result};
-
-/// The program of the process.
-const PROGRAM: &str = include_str!("worker.py");
-/// How long a process may take until it has loaded its function: it may load a model.
-const START_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How long a process may take to exit after it has closed its output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Files that a process may have open.
-const OPEN_FILES: u64 = 256;
-
-/// A process with a loaded function. Dropping it ends the process.
-pub struct Worker {
-    calls: mpsc::Sender<Call>,
-    process: Arc<Process>,
-    timeout: Duration,
-}
-
-/// A process ended during a call; the message says why.
-#[derive(Debug)]
-pub struct Ended(pub String);
-
-/// The values of a call.
-pub struct Reply {
-    pub values: ArrayRef,
-    /// Rows of the call, and why the function failed for them.
-    pub failures: Vec<(usize, String)>,
-}
-
-struct Call {
-    arguments: RecordBatch,
-    reply: oneshot::Sender<Result<Result<Reply, Ended>>>,
-}
-
-/// The first frame to a process. Its body is the function's payload.
-#[derive(Serialize)]
-struct Start<'a> {
-    name: &'a str,
-    sha256: &'a str,
-    struct_field: Option<&'a str>,
-    memory_bytes: u64,
-    cpu_seconds: u64,
-    open_files: u64,
-    network: bool,
-}
-
-/// The answer to it.
-#[derive(Deserialize)]
-struct Started {
-    /// Why the function cannot run.
-    error: Option<String>,
-    /// Why the process has a network that it must not have.
-    network: Option<String>,
-}
-
-/// The header of the answer to a call.
-#[derive(Deserialize)]
-struct Called {
-    failures: Vec<(usize, String)>,
-}
-
-impl Worker {
-    /// Starts a process and loads the function. The process keeps the permit until its end.
-    pub async fn start(
-        settings: Arc<FunctionSettings>,
-        function: Arc<Function>,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<Self> {
-        let process = Arc::new(Process::default());
-        let (calls, receiver) = mpsc::channel();
-        let (on_start, started) = oneshot::channel();
-        let worker = Self {
-            calls,
-            process: process.clone(),
-            timeout: settings.call_timeout,
-        };
-        let name = function.name.clone();
-        // A thread of its own: on Linux, the process ends with the thread that started it.
-        let spawned = std::thread::Builder::new()
-            .name("joust-function".to_string())
-            .spawn(move || {
-                serve(&process, &settings, &function, &receiver, on_start);
-                drop(permit);
-            });
-        spawned.map_err(|error| Error::unavailable("a thread could not be started", error))?;
-        match tokio::time::timeout(START_TIMEOUT, started).await {
-            Ok(Ok(started)) => started.map(|()| worker),
-            Ok(Err(_)) => Err(unexpected(&name)),
-            Err(_) => Err(Error::invalid(format!(
-                "the function `{name}` could not be loaded within {} s",
-                START_TIMEOUT.as_secs()
-            ))),
-        }
-    }
-
-    /// Calls the function. After [`Ended`] the worker is of no use.
-    pub async fn call(&self, arguments: RecordBatch) -> Result<Result<Reply, Ended>> {
-        let (reply, replied) = oneshot::channel();
-        if self.calls.send(Call { arguments, reply }).is_err() {
-            return Ok(Err(Ended("its process had ended before".to_string())));
-        }
-        match tokio::time::timeout(self.timeout, replied).await {
-            Ok(Ok(reply)) => reply,
-            // The thread has panicked.
-            Ok(Err(_)) => Ok(Err(Ended("its process sent an invalid reply".to_string()))),
-            Err(_) => {
-                self.process.kill();
-                Ok(Err(Ended(format!(
-                    "the call took longer than {} ms (--function-timeout)",
-                    self.timeout.as_millis()
-                ))))
-            }
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.process.kill();
-    }
-}
-
-fn unexpected(name: &str) -> Error {
-    Error::new(
-        Code::Internal,
-        format!("the process of the function `{name}` could not be started"),
-    )
-}
-
-/// The life of a process, on a thread of its own.
-fn serve(
-    process: &Process,
-    settings: &FunctionSettings,
-    function: &Function,
-    calls: &mpsc::Receiver<Call>,
-    on_start: oneshot::Sender<Result<()>>,
-) {
-    let directory = std::env::temp_dir().join(format!("joust-function-{}", uuid::Uuid::new_v4()));
-    let begun = std::fs::create_dir(&directory)
-        .and_then(|()| command(settings, &directory).spawn())
-        .map_err(|error| cannot_start(settings, error));
-    let outcome = begun.and_then(|mut child| {
-        let pipes = Pipes::of(&mut child).ok_or_else(|| unexpected(&function.name));
-        process.put(child);
-        let mut pipes = pipes?;
-        load(process, settings, function, &mut pipes).map(|()| pipes)
-    });
-    match outcome {
-        Ok(mut pipes) => {
-            if on_start.send(Ok(())).is_ok() {
-                answer(process, function, &mut pipes, calls);
-            }
-        }
-        Err(error) => drop(on_start.send(Err(error))),
-    }
-    process.end();
-    let _ = std::fs::remove_dir_all(&directory);
-}
-
-fn command(settings: &FunctionSettings, directory: &std::path::Path) -> Command {
-    let mut command = Command::new(&settings.python);
-    command
-        // Isolated: it neither reads PYTHON* variables nor imports from the working directory.
-        .args(["-I", "-B", "-c", PROGRAM])
-        .current_dir(directory)
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("LANG", "C.UTF-8")
-        .env("HOME", directory)
-        .env("TMPDIR", directory)
-        .envs(settings.environment.iter().map(|(key, value)| (key, value)))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command
-}
-
-fn cannot_start(settings: &FunctionSettings, error: std::io::Error) -> Error {
-    let python = settings.python.display();
-    Error::unavailable(
-        format!(
-            "Python could not be started; --python must name an interpreter: {python}: {error}"
-        ),
-        error,
-    )
-}
-
-/// Sends the function, and waits until it is loaded.
-fn load(
-    process: &Process,
-    settings: &FunctionSettings,
-    function: &Function,
-    pipes: &mut Pipes,
-) -> Result<()> {
-    let start = Start {
-        name: &function.name,
-        sha256: &function.sha256,
-        struct_field: function.struct_field.as_deref(),
-        memory_bytes: settings.memory_bytes,
-        cpu_seconds: settings.cpu_time.as_secs().max(1),
-        open_files: OPEN_FILES,
-        network: settings.network,
-    };
-    let output = Schema::new(vec![function.output.clone()]);
-    let output = frames::encode(&output, &[])?;
-    let started = frames::write(&mut pipes.input, &start, &function.payload)
-        .and_then(|()| frames::write(&mut pipes.input, &(), &output))
-        .and_then(|()| frames::read::<Started>(&mut pipes.output));
-    let (started, _) = started.map_err(|_| {
-        let why = process.end();
-        Error::invalid(format!(
-            "the function `{}` could not be loaded: {why}{}",
-            function.name,
-            pipes.quoted()
-        ))
-    })?;
-    if let Some(reason) = started.network {
-        static ONCE: AtomicBool = AtomicBool::new(false);
-        if !ONCE.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                reason,
-                "functions have a network: this system cannot forbid it"
-            );
-        }
-    }
-    match started.error {
-        None => Ok(()),
-        Some(error) => Err(Error::invalid(format!(
-            "the function `{}` could not be loaded: {error}",
-            function.name
-        ))),
-    }
-}
-
-/// Answers calls until the worker is dropped or the process ends.
-fn answer(process: &Process, function: &Function, pipes: &mut Pipes, calls: &mpsc::Receiver<Call>) {
-    while let Ok(Call { arguments, reply }) = calls.recv() {
-        let rows = arguments.num_rows();
-        let called = frames::encode(&arguments.schema(), &[&arguments])
-            .map_err(std::io::Error::other)
-            .and_then(|body| frames::write(&mut pipes.input, &(), &body))
-            .and_then(|()| frames::read::<Called>(&mut pipes.output));
-        let Ok((called, body)) = called else {
-            let why = process.end();
-            let _ = reply.send(Ok(Err(Ended(format!("{why}{}", pipes.quoted())))));
-            return;
-        };
-        let answer = values_of(&body, function, rows).map(|values| {
-            Ok(Reply {
-                values,
-                failures: called.failures,
-            })
-        });
-        let _ = reply.send(answer);
-    }
-}
-
-/// The values in the body of an answer.
-fn values_of(body: &[u8], function: &Function, rows: usize) -> Result<ArrayRef> {
-    let batch = frames::decode(body)?;
-    match batch.columns() {
-        [values] if values.len() == rows && values.data_type() == function.output.data_type() => {
-            Ok(values.clone())
-        }
-        _ => Err(Error::new(
-            Code::Internal,
-            format!(
-                "the process of the function `{}` sent other values",
-                function.name
-            ),
-        )),
-    }
-}
 
 /// The process, shared by the worker, which may kill it, and its thread, which waits for its end.
-#[derive(Default)]
-struct Process {
+pub struct Process {
     child: Mutex<Option<Child>>,
     is_killed: AtomicBool,
+    /// Not the thread's: it waits for the end of the output, which a child that has left the process group may hold open.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl Process {
-    fn put(&self, child: Child) {
+    pub fn new(permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            child: Mutex::default(),
+            is_killed: AtomicBool::new(false),
+            permit: Mutex::new(Some(permit)),
+        }
+    }
+
+    pub fn put(&self, child: Child) {
         *self.child.lock() = Some(child);
         if self.is_killed.load(Ordering::Acquire) {
             self.kill();
@@ -306,23 +35,23 @@ impl Process {
     }
 
     /// Ends the process and those that it has started.
-    fn kill(&self) {
+    pub fn kill(&self) {
         self.is_killed.store(true, Ordering::Release);
         if let Some(child) = self.child.lock().as_mut() {
             kill(child);
         }
+        drop(self.permit.lock().take());
     }
 
     /// Waits for the end of the process, which has closed its output or is not needed any more. Says why it ended.
-    fn end(&self) -> String {
+    pub fn end(&self) -> String {
         let Some(mut child) = self.child.lock().take() else {
             return "its process has ended".to_string();
         };
-        let deadline = Instant::now() + EXIT_TIMEOUT;
-        while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
-            if self.is_killed.load(Ordering::Acquire) {
-                break;
-            }
+        // A process that exits by itself keeps its exit code.
+        let end = Instant::now() + EXIT_TIMEOUT;
+        while !self.is_killed.load(Ordering::Acquire) && !has_exited(&child) && Instant::now() < end
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
         kill(&mut child);
@@ -331,6 +60,25 @@ impl Process {
             Err(_) => "its process has ended".to_string(),
         }
     }
+}
+
+/// Whether a process has ended. Its id stays in use until `wait`, so its group can still be killed.
+#[cfg(target_os = "linux")]
+fn has_exited(child: &Child) -> bool {
+    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `waitid` writes to `info` only, which all zeros initialize.
+    unsafe {
+        libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), options) != 0
+            || info.assume_init().si_pid() != 0
+    }
+}
+
+/// On other systems it is not known, and the process gets a short time.
+#[cfg(not(target_os = "linux"))]
+fn has_exited(_child: &Child) -> bool {
+    std::thread::sleep(Duration::from_millis(200));
+    true
 }
 
 fn kill(child: &mut Child) {

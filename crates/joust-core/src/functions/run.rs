@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::concat;
@@ -10,12 +10,14 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::batch_size::BatchSize;
-use super::process::{Ended, Worker};
+use super::worker::{Ended, Worker};
 use super::{Function, Functions};
 use crate::error::{Error, Result};
 
-/// A backfill fails after this many processes have ended during a call: its function kills them, not its rows.
-const MOST_ENDED: usize = 64;
+/// A backfill fails if more rows end their process: the function does so, not its rows.
+const MOST_ENDING_ROWS: usize = 64;
+/// A process that is at least this old is given up if another backfill waits for one. To start one may take seconds.
+const SLICE: Duration = Duration::from_secs(60);
 
 /// The values of a batch.
 pub struct Computed {
@@ -33,7 +35,7 @@ pub struct FunctionRun {
     /// A worker was added to `idle`.
     returned: Notify,
     size: BatchSize,
-    ended: AtomicUsize,
+    ending_rows: AtomicUsize,
 }
 
 impl FunctionRun {
@@ -44,7 +46,7 @@ impl FunctionRun {
             idle: Mutex::default(),
             returned: Notify::new(),
             size: BatchSize::default(),
-            ended: AtomicUsize::new(0),
+            ending_rows: AtomicUsize::new(0),
         }
     }
 
@@ -76,8 +78,9 @@ impl FunctionRun {
                     failures.extend(failed.map(|(row, message)| (first + row, message)));
                 }
                 Err(ended) => {
-                    self.count(&ended)?;
+                    self.size.ended(called);
                     if called == 1 {
+                        self.count(&ended)?;
                         pieces.push(new_null_array(self.function.output.data_type(), 1));
                         failures.push((first, ended.0));
                     } else {
@@ -103,8 +106,10 @@ impl FunctionRun {
             if let Some(worker) = idle {
                 return Ok(worker);
             }
+            let waiting = Waiting::new(&self.functions.waiting);
             tokio::select! {
                 permit = self.functions.permits.clone().acquire_owned() => {
+                    drop(waiting);
                     let permit = permit.map_err(|error| {
                         Error::internal("the limit of processes is closed", error)
                     })?;
@@ -117,17 +122,37 @@ impl FunctionRun {
     }
 
     fn put_back(&self, worker: Worker) {
+        if worker.age() > SLICE && self.functions.waiting.load(Ordering::Relaxed) > 0 {
+            return;
+        }
         self.idle.lock().push(worker);
         self.returned.notify_one();
     }
 
     fn count(&self, ended: &Ended) -> Result<()> {
-        if self.ended.fetch_add(1, Ordering::Relaxed) < MOST_ENDED {
+        if self.ending_rows.fetch_add(1, Ordering::Relaxed) < MOST_ENDING_ROWS {
             return Ok(());
         }
         Err(Error::invalid(format!(
-            "the function `{}` ended {MOST_ENDED} processes; the last time, {}",
+            "the function `{}` ended its process for more than {MOST_ENDING_ROWS} rows; the last \
+             time, {}",
             self.function.name, ended.0
         )))
+    }
+}
+
+/// Counts a caller that waits for a process.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -7,6 +7,7 @@ rows for which the function failed.
 """
 
 import ctypes
+import functools
 import json
 import os
 import signal
@@ -79,13 +80,12 @@ def leave_network():
 def limit(start):
     import resource
 
-    # RLIMIT_AS also counts address space that is only reserved, which libraries for models do a lot.
-    data = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
-    for what, most in (
-        (data, start["memory_bytes"]),
-        (resource.RLIMIT_NOFILE, start["open_files"]),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    limits = [(resource.RLIMIT_NOFILE, start["open_files"]), (resource.RLIMIT_CORE, 0)]
+    if sys.platform == "linux":
+        # RLIMIT_AS also counts address space that is only reserved, which libraries for models do a lot. Other systems
+        # do not count memory in RLIMIT_DATA.
+        limits.append((resource.RLIMIT_DATA, start["memory_bytes"]))
+    for what, most in limits:
         _, hard = resource.getrlimit(what)
         if hard != resource.RLIM_INFINITY:
             most = min(most, hard)
@@ -96,7 +96,7 @@ def limit(start):
 
 
 def limit_cpu_time(seconds):
-    """Sets the limit of one call, and of the start."""
+    """Sets the limit of the next call."""
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -135,10 +135,13 @@ def load(payload, start):
 def from_source(envelope):
     check_requirements(envelope.get("requirements") or [])
     entry = envelope["entry"]
-    code = compile(envelope["source"], "<function>", "exec")
-    namespace = {"__name__": "joust_function"}
-    exec(code, namespace)
-    target = namespace.get(entry)
+    import types
+
+    # A module like any other one: dataclasses and pickle look for it.
+    module = types.ModuleType("joust_function")
+    sys.modules[module.__name__] = module
+    exec(compile(envelope["source"], "<function>", "exec"), module.__dict__)
+    target = module.__dict__.get(entry)
     if not callable(target):
         raise Refused(f"its source defines no function or class {entry}")
     return target
@@ -148,9 +151,12 @@ def unpickle(data):
     import pickle
 
     try:
-        return pickle.loads(data)
+        target = pickle.loads(data)
     except pickle.UnpicklingError as error:
         raise Refused(f"its payload is no pickle: {error}") from error
+    # LanceDB's clients wrap the function in an object that knows its types.
+    inner = None if isinstance(target, functools.partial) else getattr(target, "func", None)
+    return inner if callable(inner) else target
 
 
 def check_requirements(requirements):
@@ -187,15 +193,9 @@ class Call:
     """A function, and how it takes its arguments: as a batch, as arrays, or row by row."""
 
     def __init__(self, target, output, struct_field):
-        import functools
         import inspect
 
-        if inspect.isclass(target):
-            target = target()
-        # A decorated function, as in the payloads of LanceDB's clients.
-        inner = getattr(target, "func", None)
-        is_wrapper = callable(inner) and not isinstance(target, functools.partial)
-        self.target = inner if is_wrapper else target
+        self.target = target() if inspect.isclass(target) else target
         self.output = output
         self.struct_field = struct_field
         self.style = style_of(self.target)
@@ -210,11 +210,10 @@ class Call:
 
     def by_row(self, batch):
         values, failures = [], []
-        arguments = [column.to_pylist() for column in batch.columns]
-        rows = zip(*arguments) if arguments else (() for _ in range(batch.num_rows))
-        for row, arguments in enumerate(rows):
+        for row in range(batch.num_rows):
             try:
-                value = self.target(*arguments)
+                # Some values, such as dates after the year 9999, have no Python object: their rows fail.
+                value = self.target(*(column[row].as_py() for column in batch.columns))
                 if self.struct_field is not None and value is not None:
                     value = value[self.struct_field]
             except Exception as error:
@@ -290,7 +289,8 @@ class Call:
                 flat = pyarrow.array(result.reshape(-1), wanted.value_type)
                 result = pyarrow.FixedSizeListArray.from_arrays(flat, type=wanted)
             else:
-                result = pyarrow.array(result, wanted)
+                # numpy arrays of several dimensions are sequences of arrays.
+                result = pyarrow.array(list(result), wanted)
         if len(result) != rows:
             raise ValueError(f"the function returned {len(result)} values for {rows} rows")
         return result if result.type == wanted else result.cast(wanted)
@@ -301,24 +301,44 @@ def style_of(target):
     import inspect
     import typing
 
-    import pyarrow
-
+    while isinstance(target, functools.partial):
+        target = target.func
     called = target if inspect.isroutine(target) else type(target).__call__
     try:
-        types = typing.get_type_hints(called)
+        hints = typing.get_type_hints(called)
     except Exception:
-        types = getattr(called, "__annotations__", {})
-    types = [kind for name, kind in types.items() if name != "return"]
-    if any(kind is pyarrow.RecordBatch for kind in types):
+        # A name of another parameter is not defined. Those of pyarrow are texts here.
+        hints = getattr(called, "__annotations__", {})
+    kinds = []
+    for name, hint in hints.items():
+        if name != "return":
+            kinds += typing.get_args(hint) or [hint]
+    if any(is_arrow(kind, "RecordBatch") for kind in kinds):
         return "batch"
-    if any(isinstance(kind, type) and issubclass(kind, pyarrow.Array) for kind in types):
+    if any(is_arrow(kind, "ChunkedArray") for kind in kinds):
+        raise Refused("a parameter has the type ChunkedArray: use pyarrow.Array")
+    if any(is_arrow(kind, "Array") for kind in kinds):
         return "arrays"
     return "rows"
 
 
+def is_arrow(kind, name):
+    """Whether a type, or its text, is that class of pyarrow."""
+    import pyarrow
+
+    if isinstance(kind, str):
+        return kind.rpartition(".")[2].split(" ")[0] == name
+    return isinstance(kind, type) and issubclass(kind, getattr(pyarrow, name))
+
+
 def message_of(error):
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return text[:MOST_MESSAGE]
+    name = type(error).__name__
+    try:
+        text = f"{name}: {error}" if str(error) else name
+    except Exception:
+        text = name
+    # A message may have characters that no encoding of Unicode has.
+    return text[:MOST_MESSAGE].encode("utf-8", "replace").decode()
 
 
 # The program
@@ -343,7 +363,6 @@ def main():
             ) from error
         output = pyarrow.ipc.open_stream(schema).schema.field(0)
         limit(start)
-        limit_cpu_time(start["cpu_seconds"])
         call = Call(load(payload, start), output, start["struct_field"])
     except ModuleNotFoundError as error:
         missing = f"the Python package {error.name} is missing: install it for {sys.executable}"
@@ -361,7 +380,11 @@ def main():
         _, body = read_frame(source)
         limit_cpu_time(start["cpu_seconds"])
         batch = pyarrow.ipc.open_stream(body).read_next_batch()
-        values, failures = call(batch)
+        try:
+            values, failures = call(batch)
+        except Exception as error:
+            values = pyarrow.nulls(batch.num_rows, output.type)
+            failures = [[row, message_of(error)] for row in range(batch.num_rows)]
         sent = pyarrow.RecordBatch.from_arrays([values], schema=pyarrow.schema([output]))
         buffer = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_stream(buffer, sent.schema) as stream:

@@ -1,9 +1,10 @@
 //! The declaration of a virtual column, which a Python function computes, in its field's metadata.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
-use lance_core::datatypes::Field as LanceField;
+use lance_core::datatypes::{Field as LanceField, Schema as LanceSchema};
 
 use crate::error::{Error, Result};
 
@@ -74,13 +75,34 @@ fn is_on(field: &LanceField, key: &str) -> bool {
     field.metadata.get(key).is_some_and(|value| value == "true")
 }
 
+/// Whether all functions of a schema are declared in the known one, for the same fields.
+pub fn declares_same_functions(schema: &LanceSchema, known: Option<&LanceSchema>) -> bool {
+    schema.fields_pre_order().all(|field| {
+        let declared = function_entries(field);
+        declared.is_empty()
+            || known
+                .and_then(|known| known.field_by_id(field.id))
+                .is_some_and(|known| function_entries(known) == declared)
+    })
+}
+
+/// The metadata of a field that declares a function.
+pub fn function_entries(field: &LanceField) -> BTreeMap<String, String> {
+    let entries = field.metadata.iter().filter(|(key, _)| declares(key));
+    entries
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// Whether a metadata key belongs to the declaration of a function.
+fn declares(key: &str) -> bool {
+    let rest = key.strip_prefix(VIRTUAL);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// A schema without declarations of functions. Other tools run those functions, so only an administrator declares them:
 /// uploaded rows must not, whose schema may come from another table.
 pub fn without_functions(schema: Schema) -> Schema {
-    let declares = |key: &str| {
-        let rest = key.strip_prefix(VIRTUAL);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
     let has_functions = |field: &Arc<Field>| field.metadata().keys().any(|key| declares(key));
     if !schema.fields.iter().any(has_functions) {
         return schema;

@@ -11,7 +11,9 @@ pub(crate) mod vector_column;
 mod view_definition;
 
 pub(crate) use evaluation::Evaluation;
-pub(crate) use function_column::{FunctionColumn, backfills_itself, without_functions};
+pub(crate) use function_column::{
+    FunctionColumn, backfills_itself, declares_same_functions, function_entries, without_functions,
+};
 pub use row_filter::RowFilter;
 pub use view_definition::{AutoRefresh, NamedTable, ViewDefinition};
 pub(crate) use view_definition::{

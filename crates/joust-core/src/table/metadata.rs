@@ -13,6 +13,7 @@ use super::Table;
 use super::schema_change::Effort;
 use crate::error::{Error, Result};
 use crate::schema::columns::unknown_column;
+use crate::schema::function_entries;
 
 /// A change of one field's metadata.
 #[derive(Debug, Clone)]
@@ -95,10 +96,18 @@ async fn update_fields(
     let mut dataset = version.as_ref().clone();
     let mut builder = dataset.update_field_metadata();
     for (update, path) in updates.iter().zip(&paths) {
-        let entries = update.metadata.iter().map(|(key, value)| UpdateMapEntry {
-            key: key.clone(),
-            value: value.clone(),
-        });
+        let mut metadata = update.metadata.clone();
+        if update.replace
+            && let Some(field) = version.schema().field(path)
+        {
+            // Only an administrator removes the declaration of a function, and names its keys.
+            for (key, value) in function_entries(field) {
+                metadata.entry(key).or_insert(Some(value));
+            }
+        }
+        let entries = metadata
+            .into_iter()
+            .map(|(key, value)| UpdateMapEntry { key, value });
         builder = match update.replace {
             true => builder.replace(path.as_str(), entries),
             false => builder.update(path.as_str(), entries),

@@ -17,7 +17,7 @@ use object_store::path::Path;
 use super::{Table, Version};
 use crate::commit::OnBranch;
 use crate::error::{Code, Error, Result};
-use crate::schema::{VIEW_PREFIX, check_not_view, has_view_keys_of};
+use crate::schema::{VIEW_PREFIX, check_not_view, declares_same_functions, has_view_keys_of};
 
 /// The largest manifest that joust reads, bytes.
 const MAX_MANIFEST: u64 = 512 << 20;
@@ -179,7 +179,8 @@ impl Table {
     }
 
     /// Rejects a file that is not the manifest of that version of this branch, that references files outside the table,
-    /// or that defines a view: a refresh would read the tables that the definition names, without a check.
+    /// that defines a view: a refresh would read the tables that the definition names, without a check; or that declares a
+    /// function, which only an administrator may do.
     async fn check(&self, bytes: Bytes, version: u64, newest: Option<&Dataset>) -> Result<()> {
         let manifest = parse(bytes)
             .await
@@ -202,6 +203,13 @@ impl Table {
         if !manifest.base_paths.values().all(is_known) {
             return Err(Error::invalid(
                 "the manifest at `manifest_path` refers to files outside the table",
+            ));
+        }
+        if !declares_same_functions(&manifest.schema, newest.map(Dataset::schema)) {
+            return Err(Error::invalid(
+                "the manifest at `manifest_path` changes metadata of a column that starts with \
+                 `virtual_column`, which declares a function: write a manifest without the change, \
+                 and declare the column with add_columns",
             ));
         }
         let known = newest.map(|dataset| &dataset.schema().metadata);

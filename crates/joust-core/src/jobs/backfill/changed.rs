@@ -64,6 +64,16 @@ impl Before {
         }))
     }
 
+    /// Whether the backfill published its values beside the inputs that it had read. Lance commits both an update of other
+    /// columns and the values of a backfill, and then the versions of the rows do not tell which came first.
+    pub fn had_same_inputs(&self) -> bool {
+        let mut published = self.published.all.iter();
+        published.all(|fragment| {
+            !self.computed.places.contains_key(&fragment.id)
+                || self.computed.have(fragment, &self.inputs)
+        })
+    }
+
     /// Whether a fragment has the inputs from which the backfill computed its values, and still has those values.
     pub fn has(&self, fragment: &Fragment) -> bool {
         self.computed.have(fragment, &self.inputs) && self.published.have(fragment, &self.target)

@@ -1,14 +1,16 @@
 //! The staged files of a backfill, for its next run: the server may end before the commit.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
+use lance::Dataset;
 use lance::dataset::transaction::DataReplacementGroup;
 use lance_io::object_store::ObjectStore;
-use lance_table::format::DataFile;
+use lance_table::format::{DataFile, DeletionFile};
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +22,10 @@ use crate::table::Table;
 
 /// Directory of a table, or of a branch.
 const DIRECTORY: &str = "_backfills";
-/// Version clean-up removes staged files after this time, so a checkpoint is of no use then.
-const LIFETIME: TimeDelta = TimeDelta::days(7);
+/// Version clean-up removes staged files after seven days, so older ones are computed again.
+const LIFETIME: TimeDelta = TimeDelta::days(6);
+/// Files that are looked up at the same time.
+const AT_ONCE: usize = 16;
 /// Time between two writes of a checkpoint: what is lost at the end of the process takes not much longer.
 const INTERVAL: Duration = Duration::from_secs(2);
 
@@ -46,6 +50,8 @@ struct Saved {
     fragment: u64,
     file: DataFile,
     basis: Basis,
+    /// Deleted rows were not computed. A restore can bring them back.
+    deletions: Option<DeletionFile>,
     tally: Tally,
 }
 
@@ -64,7 +70,7 @@ impl Checkpoint {
     }
 
     /// What an earlier run has staged. Nothing if there was none, or if it computed other values.
-    pub async fn load(&mut self, binding: &Binding, data: &Path) -> BTreeMap<u64, Staged> {
+    pub async fn load(&mut self, binding: &Binding, dataset: &Dataset) -> BTreeMap<u64, Staged> {
         // Without it, everything is computed again.
         let Ok(bytes) = self.store.read_one_all(&self.path).await else {
             return BTreeMap::new();
@@ -74,14 +80,18 @@ impl Checkpoint {
             return BTreeMap::new();
         };
         let mut found = BTreeMap::new();
+        let fragments = dataset.fragments().iter();
+        let deletions: HashMap<u64, _> = fragments
+            .map(|fragment| (fragment.id, &fragment.deletion_file))
+            .collect();
         for saved in content.fragments {
-            let path = data.clone().join(saved.file.path.as_str());
-            if !self.store.exists(&path).await.unwrap_or(false) {
+            if deletions.get(&saved.fragment) != Some(&&saved.deletions) {
                 continue;
             }
             let staged = Staged {
                 group: DataReplacementGroup(saved.fragment, saved.file),
                 basis: saved.basis,
+                deletions: saved.deletions,
                 tally: saved.tally,
             };
             found.insert(saved.fragment, staged);
@@ -90,15 +100,36 @@ impl Checkpoint {
         found
     }
 
-    /// Writes the file, unless that has just happened.
-    pub async fn save(&mut self, binding: &Binding, staged: &BTreeMap<u64, Staged>) -> Result<()> {
+    /// The staged files that still exist and stay for another day.
+    pub async fn lasting(&self, paths: impl Iterator<Item = Path>) -> Result<HashSet<Path>> {
+        let heads = futures::stream::iter(paths).map(|path| async move {
+            match self.store.inner.head(&path).await {
+                Ok(file) if Utc::now() - file.last_modified < LIFETIME => Ok(Some(path)),
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(error) => Err(Error::from(error)),
+            }
+        });
+        let found: Vec<_> = heads.buffer_unordered(AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Writes the file, unless that has just happened. Without it a later run begins anew, so a failure is only logged.
+    pub async fn save(&mut self, binding: &Binding, staged: &BTreeMap<u64, Staged>) {
         if self.written.is_some_and(|time| time.elapsed() < INTERVAL) {
-            return Ok(());
+            return;
         }
+        if let Err(error) = self.write(binding, staged).await {
+            tracing::warn!(%error, "the checkpoint of a backfill could not be written");
+        }
+        self.written = Some(Instant::now());
+    }
+
+    async fn write(&mut self, binding: &Binding, staged: &BTreeMap<u64, Staged>) -> Result<()> {
         let fragments = staged.values().map(|one| Saved {
             fragment: one.group.0,
             file: one.group.1.clone(),
             basis: one.basis.clone(),
+            deletions: one.deletions.clone(),
             tally: one.tally.clone(),
         });
         let content = Content {
@@ -110,7 +141,6 @@ impl Checkpoint {
         // A write that fails may still take effect.
         self.remember(staged);
         self.store.put(&self.path, &bytes).await?;
-        self.written = Some(Instant::now());
         Ok(())
     }
 
@@ -125,7 +155,7 @@ impl Checkpoint {
     }
 }
 
-/// Removes the checkpoints of jobs that were cancelled or have failed. What stays has no effect.
+/// Removes old checkpoints of jobs that were cancelled or have failed. What stays has no effect.
 async fn remove_expired(store: &ObjectStore, directory: &Path) {
     let mut found = store.inner.list(Some(directory));
     while let Some(Ok(file)) = found.next().await {

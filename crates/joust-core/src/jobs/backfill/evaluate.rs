@@ -4,15 +4,15 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, make_comparator,
-    new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array,
+    make_array, make_comparator, new_null_array,
 };
+use arrow::buffer::NullBuffer;
 use arrow::compute::{
     CastOptions, SortOptions, cast_with_options, concat, interleave, take, take_record_batch,
 };
 use arrow::datatypes::{Field, Schema};
 use datafusion::physical_plan::PhysicalExpr;
-use lance_arrow::RecordBatchExt;
 use serde::{Deserialize, Serialize};
 
 use super::binding::{Binding, Computation};
@@ -20,7 +20,7 @@ use crate::error::{Code, Error, Result};
 use crate::functions::FunctionRun;
 
 /// The most failures that one run reports.
-const MOST_FAILURES: usize = 1_000;
+pub(super) const MOST_FAILURES: usize = 1_000;
 
 /// A row whose value could not be computed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +108,8 @@ impl Binding {
                 self.computed(expression.as_ref(), &batch, 0, &mut failures)?
             }
             (Computation::Function(function), Some(run)) => {
-                let done = run.compute(&arguments(&batch, &function.inputs)?).await?;
+                let arguments = arguments(&batch, &function.inputs, &self.arguments)?;
+                let done = run.compute(&arguments).await?;
                 failures = done.failures;
                 done.values
             }
@@ -205,22 +206,38 @@ impl Binding {
     }
 }
 
-/// The columns with these paths.
-fn arguments(batch: &RecordBatch, paths: &[String]) -> Result<RecordBatch> {
+/// The arguments of a function, which get the paths as their names. `places`: the names from the root to each.
+fn arguments(batch: &RecordBatch, paths: &[String], places: &[Vec<String>]) -> Result<RecordBatch> {
     let mut fields = Vec::with_capacity(paths.len());
     let mut columns = Vec::with_capacity(paths.len());
-    for path in paths {
-        let column = batch
-            .column_by_qualified_name(path)
-            .ok_or_else(|| Error::invalid(format!("column `{path}` is gone")))?;
+    for (path, place) in paths.iter().zip(places) {
+        let column = column_at(batch, place).ok_or_else(|| {
+            Error::invalid(format!(
+                "column `{path}`, an argument of the function, is gone: declare the column again"
+            ))
+        })?;
         fields.push(Field::new(path, column.data_type().clone(), true));
-        columns.push(column.clone());
+        columns.push(column);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let schema = Arc::new(Schema::new(fields));
     Ok(RecordBatch::try_new_with_options(
         schema, columns, &options,
     )?)
+}
+
+/// A column or a field of a struct. The fields of a null are null.
+fn column_at(batch: &RecordBatch, place: &[String]) -> Option<ArrayRef> {
+    let (root, names) = place.split_first()?;
+    let mut column = batch.column_by_name(root)?.clone();
+    for name in names {
+        let parent = column.as_struct_opt()?;
+        let child = parent.column_by_name(name)?;
+        let nulls = NullBuffer::union(parent.nulls(), child.nulls());
+        let data = child.to_data().into_builder().nulls(nulls);
+        column = make_array(data.build().ok()?);
+    }
+    Some(column)
 }
 
 /// The engine runs no Python functions.

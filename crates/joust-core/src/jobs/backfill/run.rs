@@ -78,9 +78,11 @@ impl Table {
                 Some(since) => Before::of(self, since, &binding).await?,
                 None => None,
             };
-            let changed_since = match before {
-                Some(_) => changed_rows(&newest, backfill, &binding).await,
-                None => None,
+            let changed_since = match &before {
+                Some(before) if before.had_same_inputs() => {
+                    changed_rows(&newest, backfill, &binding).await
+                }
+                _ => None,
             };
             let wanted = Wanted {
                 newest: &newest,
@@ -94,6 +96,9 @@ impl Table {
             stage_all(&mut staging, &wanted, work)
                 .instrument(info_span!("compute columns"))
                 .await?;
+            if !staging.check().await? {
+                continue;
+            }
             // From here on a version may reference the files, even if the outcome never arrives.
             staging.committing = true;
             work.set_committing(true);
@@ -275,7 +280,7 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
         })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
     while let Some(staged) = staged.try_next().await? {
-        staging.add(staged, wanted.binding).await?;
+        staging.add(staged, wanted.binding).await;
     }
     Ok(())
 }

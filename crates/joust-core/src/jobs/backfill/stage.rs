@@ -1,7 +1,6 @@
 //! Writes the column of one fragment to a file that no version references yet.
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
@@ -9,12 +8,12 @@ use arrow::datatypes::{Schema as ArrowSchema, UInt64Type};
 use datafusion::error::DataFusionError;
 use futures::StreamExt;
 use lance::Dataset;
-use lance::dataset::fragment::{FileFragment, FragReadConfig};
+use lance::dataset::fragment::{FileFragment, FragReadConfig, FragmentReader};
 use lance::dataset::transaction::DataReplacementGroup;
 use lance_core::ROW_LAST_UPDATED_AT_VERSION;
 use lance_io::object_store::ObjectStore;
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
-use lance_table::format::Fragment;
+use lance_table::format::{DeletionFile, Fragment};
 use object_store::path::Path;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -22,14 +21,16 @@ use serde::{Deserialize, Serialize};
 use super::binding::Binding;
 use super::changed::Since;
 use super::checkpoint::Checkpoint;
-use super::evaluate::{Rows, Tally};
+use super::evaluate::{MOST_FAILURES, Rows, Tally};
 use crate::error::{Error, Result};
 use crate::functions::FunctionRun;
 
 /// Rows per batch.
 const BATCH: u32 = 4_096;
-/// Bytes of the rows that are read for a function at once, as they are in the files.
-const INPUT_BYTES: u64 = 16 << 20;
+/// Bytes of the rows that are read for a function at once.
+const INPUT_BYTES: usize = 16 << 20;
+/// Rows that tell the size of the others.
+const PROBED_ROWS: usize = 8;
 /// Bytes that may be read ahead of the computation.
 const READ_AHEAD_BYTES: u64 = 32 << 20;
 
@@ -61,6 +62,8 @@ impl Basis {
 pub struct Staged {
     pub group: DataReplacementGroup,
     pub basis: Basis,
+    /// The rows that were deleted then.
+    pub deletions: Option<DeletionFile>,
     pub tally: Tally,
 }
 
@@ -86,14 +89,13 @@ impl Staging {
         binding: &Binding,
         mut checkpoint: Option<Checkpoint>,
     ) -> Result<Self> {
-        let data = dataset.data_dir();
         let files = match &mut checkpoint {
-            Some(checkpoint) => checkpoint.load(binding, &data).await,
+            Some(checkpoint) => checkpoint.load(binding, dataset).await,
             None => BTreeMap::new(),
         };
         Ok(Self {
             store: dataset.object_store(None).await?,
-            data,
+            data: dataset.data_dir(),
             files,
             committing: false,
             checkpoint,
@@ -101,12 +103,29 @@ impl Staging {
     }
 
     /// Adds the file of a fragment.
-    pub async fn add(&mut self, staged: Staged, binding: &Binding) -> Result<()> {
+    pub async fn add(&mut self, mut staged: Staged, binding: &Binding) {
+        let reported = self.files.values().map(|one| one.tally.failures.len());
+        let room = MOST_FAILURES.saturating_sub(reported.sum());
+        staged.tally.failures.truncate(room);
         self.files.insert(staged.group.0, staged);
-        match &mut self.checkpoint {
-            Some(checkpoint) => checkpoint.save(binding, &self.files).await,
-            None => Ok(()),
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.save(binding, &self.files).await;
         }
+    }
+
+    /// Forgets the files that version clean-up has removed or is about to remove: work with a function may take days.
+    /// Returns whether all are there.
+    pub async fn check(&mut self) -> Result<bool> {
+        let Some(checkpoint) = &self.checkpoint else {
+            return Ok(true);
+        };
+        let paths: Vec<Path> = self.files.values().map(|one| self.path(one)).collect();
+        let lasting = checkpoint.lasting(paths.into_iter()).await?;
+        let before = self.files.len();
+        let data = self.data.clone();
+        self.files
+            .retain(|_, one| lasting.contains(&path_in(&data, one)));
+        Ok(self.files.len() == before)
     }
 
     /// Removes the checkpoint: the commit has taken effect.
@@ -141,7 +160,7 @@ impl Staging {
     }
 
     fn path(&self, staged: &Staged) -> Path {
-        self.data.clone().join(staged.group.1.path.as_str())
+        path_in(&self.data, staged)
     }
 
     /// In the background: version clean-up removes a file that remains.
@@ -159,6 +178,10 @@ impl Staging {
             }
         });
     }
+}
+
+fn path_in(data: &Path, staged: &Staged) -> Path {
+    data.clone().join(staged.group.1.path.as_str())
 }
 
 impl Drop for Staging {
@@ -189,6 +212,7 @@ pub async fn stage(
 ) -> Result<Staged> {
     let id = fragment.id() as u64;
     let basis = Basis::of(fragment.metadata(), &binding.inputs.field_ids());
+    let deletions = fragment.metadata().deletion_file.clone();
     let scheduler = ScanScheduler::new(
         dataset.object_store(None).await?,
         SchedulerConfig::new(READ_AHEAD_BYTES),
@@ -205,10 +229,7 @@ pub async fn stage(
         None => BATCH,
     };
     let batch = match run {
-        Some(_) => batch.min(rows_to_read(
-            fragment.metadata(),
-            &binding.inputs.field_ids(),
-        )),
+        Some(_) => batch.min(rows_to_read(&reader, &fragment).await?),
         None => batch,
     };
     let progress = Arc::new(Mutex::new(Progress::default()));
@@ -265,22 +286,24 @@ pub async fn stage(
     Ok(Staged {
         group,
         basis,
+        deletions,
         tally,
     })
 }
 
-/// The rows of a batch for a function, from the size of the files with its inputs: some columns have large values.
-fn rows_to_read(fragment: &Fragment, inputs: &[i32]) -> u32 {
-    let files = fragment.files.iter().filter(|file| {
-        let mut fields = file.fields.iter();
-        fields.any(|id| inputs.contains(id))
-    });
-    let bytes: u64 = files
-        .filter_map(|file| file.file_size_bytes.get())
-        .map(NonZero::get)
-        .sum();
-    let rows = fragment.physical_rows.unwrap_or_default().max(1) as u64;
-    u32::try_from(INPUT_BYTES / (bytes / rows).max(1)).map_or(BATCH, |rows| rows.clamp(1, BATCH))
+/// The rows of a batch for a function, from the size of the first ones: some columns have large values.
+async fn rows_to_read(reader: &FragmentReader, fragment: &FileFragment) -> Result<u32> {
+    let rows = fragment.physical_rows().await?.min(PROBED_ROWS);
+    let Ok(probed @ 1..) = u32::try_from(rows) else {
+        return Ok(BATCH);
+    };
+    let mut batches = reader.read_range(0..probed, probed).await?;
+    let mut bytes = 0;
+    while let Some(batch) = batches.next().await {
+        bytes += batch.await?.get_array_memory_size();
+    }
+    let fit = INPUT_BYTES / (bytes / rows).max(1);
+    Ok(u32::try_from(fit).map_or(BATCH, |fit| fit.clamp(1, BATCH)))
 }
 
 #[derive(Default)]
