@@ -1,4 +1,7 @@
-/** Manifests of clients cannot define a view: a refresh would read the tables that they name, without a check. */
+/**
+ * Manifests of clients cannot define a view: a refresh would read the tables that they name, without a check. They cannot
+ * declare a function either, which the server may run.
+ */
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -94,4 +97,31 @@ it("a client's manifest keeps the keys that the table has already", async () => 
   const version = stage(location, known, 3, unmasked);
   expect((await post("/v1/table/known/version/create", version)).status).toBe(200);
   expect(await client.count("known")).toBe(4);
+});
+
+it("a client's manifest cannot declare a function", async () => {
+  const { client } = joust;
+  const { location: from } = await client.createTable("functions", items(3));
+  const python = { source: "def f(id): return id", entry: "f" };
+  const virtual_column = { input_columns: ["id"], data_type: "int64", python };
+  await client.ok("/v1/table/functions/add_columns", {
+    new_columns: [{ name: "v", virtual_column }],
+  });
+  const { location } = await client.createTable("victim", items(3));
+  const version = stage(from, location, 2, (bytes) => bytes);
+  const entry = { id: ["victim"], ...version };
+  for (const answer of [
+    await post("/v1/table/victim/version/create", version),
+    await post("/v1/table/version/batch-create", { entries: [entry] }),
+    await post("/v1/table/batch-commit", { operations: [{ create_table_version: entry }] }),
+  ]) {
+    expectFailure(answer, 400, 13, /`virtual_column`.*add_columns/);
+  }
+  // A table that has the declaration keeps it.
+  await client.insert("functions", items(1));
+  const kept = copied(from, "kept");
+  await client.ok("/v1/table/kept/register", { location: "copies/kept" });
+  await client.insert("functions", items(1));
+  const next = stage(from, kept, 4, (bytes) => bytes);
+  expect((await post("/v1/table/kept/version/create", next)).status).toBe(200);
 });
