@@ -8,6 +8,8 @@ use arrow::array::{ArrayRef, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::concat;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use super::batch_size::BatchSize;
 use super::worker::{Ended, Worker};
@@ -52,7 +54,20 @@ impl FunctionRun {
 
     /// Calls the function with the columns of a batch as its arguments. A call that ends its process is repeated with
     /// half of the rows, until the row that ends it is found; that row fails.
-    pub async fn compute(&self, arguments: &RecordBatch) -> Result<Computed> {
+    ///
+    /// The calls go on while the caller does not poll: it may write other values meanwhile.
+    pub async fn compute(self: &Arc<Self>, arguments: RecordBatch) -> Result<Computed> {
+        let run = self.clone();
+        let mut calls = AbortOnDrop(tokio::spawn(
+            async move { run.compute_all(&arguments).await }.in_current_span(),
+        ));
+        match (&mut calls.0).await {
+            Ok(computed) => computed,
+            Err(error) => Err(Error::internal("the calls of a function have ended", error)),
+        }
+    }
+
+    async fn compute_all(&self, arguments: &RecordBatch) -> Result<Computed> {
         let rows = arguments.num_rows();
         let bytes_per_row = arguments.get_array_memory_size() / rows.max(1);
         let mut pieces: Vec<ArrayRef> = Vec::new();
@@ -138,6 +153,15 @@ impl FunctionRun {
              time, {}",
             self.function.name, ended.0
         )))
+    }
+}
+
+/// Ends a task that nobody waits for any more.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

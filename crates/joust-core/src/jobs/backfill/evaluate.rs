@@ -89,7 +89,7 @@ impl Binding {
     pub async fn fill(
         &self,
         rows: &Rows<'_>,
-        run: Option<&FunctionRun>,
+        run: Option<&Arc<FunctionRun>>,
         tally: &mut Tally,
     ) -> Result<ArrayRef> {
         let old = rows
@@ -109,7 +109,7 @@ impl Binding {
             }
             (Computation::Function(function), Some(run)) => {
                 let arguments = arguments(&batch, &function.inputs, &self.arguments)?;
-                let done = run.compute(&arguments).await?;
+                let done = run.compute(arguments).await?;
                 failures = done.failures;
                 done.values
             }

@@ -234,13 +234,13 @@ pub async fn stage(
     };
     let progress = Arc::new(Mutex::new(Progress::default()));
     let batches = reader.read_all(batch).await?.buffered(2);
-    let values = batches.then(|batch| {
+    let values = batches.map(|batch| {
+        let batch = batch.map(|batch| (progress.lock().skip(batch.num_rows()), batch));
         let (binding, progress) = (&binding, &progress);
-        let (run, schema, deleted) = (run.as_deref(), &schema, deleted.as_deref());
+        let (run, schema, deleted) = (run.as_ref(), &schema, deleted.as_deref());
         let on_rows = &on_rows;
         async move {
-            let batch = batch?;
-            let offset = progress.lock().skip(batch.num_rows());
+            let (offset, batch) = batch?;
             let updated = batch.column_by_name(ROW_LAST_UPDATED_AT_VERSION);
             let updated = updated.map(AsArray::as_primitive::<UInt64Type>);
             let has_changed = |at: usize| match (changed_since, updated) {
@@ -274,6 +274,8 @@ pub async fn stage(
                 })
         }
     });
+    // A process computes the next batch while this one is written.
+    let values = values.buffered(if run.is_some() { 2 } else { 1 });
     let group = fragment
         .write_columns(values, &binding.target)
         .await
@@ -282,7 +284,10 @@ pub async fn stage(
             Some(own) => own,
             None => Error::from(error),
         })?;
-    let tally = std::mem::take(&mut progress.lock().tally);
+    let mut tally = std::mem::take(&mut progress.lock().tally);
+    tally
+        .failures
+        .sort_unstable_by_key(|failure| failure.offset);
     Ok(Staged {
         group,
         basis,
