@@ -76,6 +76,7 @@ export class FlightCall {
   #hasChanges = false;
   /** The client does not wait for the statement any more. */
   #cancelled = false;
+  #hasEnded = false;
   /** Work to run if the client disconnects. */
   #abortWorks: (() => void)[] = [];
 
@@ -125,6 +126,7 @@ export class FlightCall {
 
   /** The call has ended. */
   end(report: FlightReport): void {
+    this.#hasEnded = true;
     this.#deadline?.clear();
     this.#query?.end();
     this.#record.finish(report);
@@ -159,6 +161,7 @@ export class FlightCall {
       performance.now(),
       this.#expire,
     );
+    if (this.#hasEnded) this.#deadline?.clear();
     reply.identified(identity.id, key, this.#deadline?.leftMs);
   }
 
@@ -183,6 +186,8 @@ export class FlightCall {
     const name = event.database ?? this.#header("x-lancedb-database");
     const database = name === "" ? [] : await databaseScope(services, identity, name);
     const limited = database.length > 0 ? database : undefined;
+    // Nothing would end what a call counts after its end.
+    checkLasts({ cancelled: this.#hasEnded });
     if (executes && this.#executed++ > 0) limiter?.chargeRequest(identity);
     this.#query ??= limiter?.query(identity, limited);
     const call = this.#call(body, database);

@@ -83,6 +83,7 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
   #onEnd: (() => void) | undefined;
   /** Runs when the request has ended in any way. */
   #onRelease: (() => void)[] | undefined;
+  #released = false;
   /** The reply does not wait for the rest of the body. */
   #bodyLimited = false;
 
@@ -174,13 +175,15 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     this.#onEnd = work;
   }
 
-  /** Runs `work` when the reply was handed to the socket or the client has disconnected. */
+  /** Runs `work` when the reply was handed to the socket or the client has disconnected: at once if it has. */
   onRelease(work: () => void): void {
     this.#onRelease ??= [];
-    this.#onRelease.push(work);
+    if (this.#released) work();
+    else this.#onRelease.push(work);
   }
 
   #release(): void {
+    this.#released = true;
     this.#onEnd?.();
     for (const work of this.#onRelease?.splice(0) ?? []) work();
   }

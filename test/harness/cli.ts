@@ -49,8 +49,10 @@ export function runCliBytes(
 export async function createKey(
   root: string,
   role: "none" | "read" | "write" | "admin" = "read",
+  options: readonly string[] = [],
 ): Promise<{ key: string; id: string }> {
-  const { out, err } = await runCli(["key", "create", "--name", role, "--role", role, root]);
+  const args = ["key", "create", "--name", role, "--role", role, ...options, root];
+  const { out, err } = await runCli(args);
   const [, key, id] = /: (joust_\S+)\nid: (\S+)/.exec(out) ?? [];
   if (key === undefined || id === undefined) throw new Error(`no key was created: ${out}${err}`);
   return { key, id };

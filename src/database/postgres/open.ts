@@ -28,10 +28,12 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
     },
   });
   // pg reports a lost connection in two ways: the pool emits it for a connection that no statement
-  // uses, the client for one that a statement uses. Without a listener Node ends the process. The
-  // statement itself fails, so its caller reports the second.
+  // uses, the client for one that a statement or transaction uses. Without a listener Node ends the
+  // process.
   pool.on("error", (error) => log.warn({ err: error }, "an idle catalog connection was lost"));
-  pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("connect", (client) =>
+    client.on("error", (error) => log.warn({ err: error }, "a catalog connection in use was lost")),
+  );
   const read = new Kysely<CatalogSchema>({
     dialect: new PostgresDialect({ pool }),
     ...(tracing && { log: recordStatement(url) }),

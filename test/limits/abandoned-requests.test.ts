@@ -1,0 +1,77 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { items } from "../harness/arrow.js";
+import { createKey } from "../harness/cli.js";
+import type { Client } from "../harness/client.js";
+import { type Postgres, postgresMissing, startPostgres } from "../harness/postgres.js";
+import { type Server, startServer } from "../harness/server.js";
+import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
+
+const REQUESTS = 5;
+
+/** With Postgres a name of a database that nobody has created is looked up for each request. */
+const UNKNOWN = { "x-lancedb-database": "unknown" };
+
+describe.skipIf(postgresMissing).each(["uws", "node"])(
+  "requests that end while their database is looked up, with --http %s",
+  (http) => {
+    const dir = tempDir("abandoned");
+    let postgres: Postgres;
+    let server: Server;
+    let administrator: pg.Client;
+    let reader: Client;
+
+    beforeAll(async () => {
+      postgres = await startPostgres();
+      const catalog = postgres.createDatabase();
+      const limits = join(dir, "limits.json");
+      writeFileSync(limits, JSON.stringify({ roles: { read: { concurrent_queries: 1 } } }));
+      server = await startServer({
+        args: ["--catalog", catalog, "--limits", limits, "--http", http],
+      });
+      reader = server.client.withKey(
+        (await createKey(server.root, "read", ["--catalog", catalog])).key,
+      );
+      administrator = new pg.Client(catalog);
+      await administrator.connect();
+      await server.client.createTable("t", items(3));
+    });
+    afterAll(async () => {
+      await administrator?.end();
+      await server?.stop();
+      await postgres?.stop();
+      removeDir(dir);
+    });
+
+    const waiting = async () => {
+      const query = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
+      return (await administrator.query(query)).rowCount ?? 0;
+    };
+
+    /** Begins requests whose lookup waits, ends them, and then lets the lookups go on. */
+    async function abandon(begin: () => Promise<unknown>, end: () => void): Promise<void> {
+      await administrator.query("begin; lock table databases");
+      const calls = Array.from({ length: REQUESTS }, begin);
+      await waitFor("some lookups wait", async () => (await waiting()) > 1);
+      end();
+      await Promise.allSettled(calls);
+      await administrator.query("rollback");
+      await waitFor("the lookups end", async () => (await waiting()) === 0);
+    }
+
+    it("leave no place of a running query taken", async () => {
+      const stop = new AbortController();
+      const options = { body: { k: 1, vector: {} }, headers: UNKNOWN, signal: stop.signal };
+      await abandon(
+        () => reader.request("/v1/table/t/query", options),
+        () => stop.abort(),
+      );
+      await waitFor("a query runs", async () => {
+        return (await reader.post("/v1/table/t/count_rows", {})).status === 200;
+      });
+    });
+  },
+);
