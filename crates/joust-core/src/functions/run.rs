@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{ArrayRef, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::concat;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
@@ -33,22 +33,29 @@ pub struct Computed {
 pub struct FunctionRun {
     functions: Functions,
     function: Arc<Function>,
+    /// The most processes at a time.
+    slots: Semaphore,
     idle: Mutex<Vec<Worker>>,
     /// A worker was added to `idle`.
     returned: Notify,
     size: BatchSize,
     ending_rows: AtomicUsize,
+    /// Callers of this run that wait for a permit.
+    waiting: AtomicUsize,
 }
 
 impl FunctionRun {
-    pub fn new(functions: Functions, function: Function) -> Self {
+    /// `processes`: the most at a time.
+    pub fn new(functions: Functions, function: Function, processes: usize) -> Self {
         Self {
+            slots: Semaphore::new(processes),
             functions,
             function: Arc::new(function),
             idle: Mutex::default(),
             returned: Notify::new(),
             size: BatchSize::default(),
             ending_rows: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -82,6 +89,8 @@ impl FunctionRun {
             if called < count {
                 ranges.push((first + called, count - called));
             }
+            let slot = self.slots.acquire().await;
+            let _slot = slot.map_err(|error| Error::internal("the run has ended", error))?;
             let worker = self.worker().await?;
             let begin = Instant::now();
             match worker.call(arguments.slice(first, called)).await? {
@@ -121,7 +130,10 @@ impl FunctionRun {
             if let Some(worker) = idle {
                 return Ok(worker);
             }
-            let waiting = Waiting::new(&self.functions.waiting);
+            let waiting = [
+                Waiting::new(&self.functions.waiting),
+                Waiting::new(&self.waiting),
+            ];
             tokio::select! {
                 permit = self.functions.permits.clone().acquire_owned() => {
                     drop(waiting);
@@ -137,7 +149,9 @@ impl FunctionRun {
     }
 
     fn put_back(&self, worker: Worker) {
-        if worker.age() > SLICE && self.functions.waiting.load(Ordering::Relaxed) > 0 {
+        let of_all = self.functions.waiting.load(Ordering::Relaxed);
+        let of_others = of_all.saturating_sub(self.waiting.load(Ordering::Relaxed));
+        if worker.age() > SLICE && of_others > 0 {
             return;
         }
         self.idle.lock().push(worker);

@@ -29,7 +29,7 @@ pub struct Worker {
     calls: mpsc::Sender<Call>,
     process: Arc<Process>,
     timeout: Duration,
-    started: Instant,
+    loaded: Instant,
 }
 
 /// A process ended during a call; the message says why.
@@ -85,11 +85,11 @@ impl Worker {
         let process = Arc::new(Process::new(permit));
         let (calls, receiver) = mpsc::channel();
         let (on_start, started) = oneshot::channel();
-        let worker = Self {
+        let mut worker = Self {
             calls,
             process: process.clone(),
             timeout: settings.call_timeout,
-            started: Instant::now(),
+            loaded: Instant::now(),
         };
         let name = function.name.clone();
         // A thread of its own: on Linux, the process ends with the thread that started it.
@@ -98,7 +98,10 @@ impl Worker {
             .spawn(move || serve(&process, &settings, &function, &receiver, on_start));
         spawned.map_err(|error| Error::unavailable("a thread could not be started", error))?;
         match tokio::time::timeout(START_TIMEOUT, started).await {
-            Ok(Ok(started)) => started.map(|()| worker),
+            Ok(Ok(started)) => {
+                worker.loaded = Instant::now();
+                started.map(|()| worker)
+            }
             Ok(Err(_)) => Err(unexpected(&name)),
             Err(_) => Err(Error::invalid(format!(
                 "the function `{name}` could not be loaded within {} s",
@@ -107,9 +110,9 @@ impl Worker {
         }
     }
 
-    /// How long the process has existed.
+    /// How long the function has been loaded.
     pub fn age(&self) -> Duration {
-        self.started.elapsed()
+        self.loaded.elapsed()
     }
 
     /// Calls the function. After [`Ended`] the worker is of no use.

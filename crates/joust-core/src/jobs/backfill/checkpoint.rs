@@ -27,13 +27,15 @@ const LIFETIME: TimeDelta = TimeDelta::days(6);
 /// Files that are looked up at the same time.
 const AT_ONCE: usize = 16;
 /// Time between two writes of a checkpoint: what is lost at the end of the process takes not much longer.
-const INTERVAL: Duration = Duration::from_secs(2);
+pub const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The file of one job.
 pub struct Checkpoint {
     store: Arc<ObjectStore>,
     path: Path,
     written: Option<Instant>,
+    /// Files were staged since.
+    is_behind: bool,
     /// The staged files that it has or had.
     pub files: HashSet<String>,
 }
@@ -65,6 +67,7 @@ impl Checkpoint {
             store,
             path: directory.join(format!("{job}.json")),
             written: None,
+            is_behind: false,
             files: HashSet::new(),
         })
     }
@@ -115,9 +118,19 @@ impl Checkpoint {
 
     /// Writes the file, unless that has just happened. Without it a later run begins anew, so a failure is only logged.
     pub async fn save(&mut self, binding: &Binding, staged: &BTreeMap<u64, Staged>) {
-        if self.written.is_some_and(|time| time.elapsed() < INTERVAL) {
-            return;
+        match self.written {
+            Some(time) if time.elapsed() < INTERVAL => self.is_behind = true,
+            _ => self.save_now(binding, staged).await,
         }
+    }
+
+    pub fn is_saved(&self) -> bool {
+        !self.is_behind
+    }
+
+    /// Writes the file.
+    pub async fn save_now(&mut self, binding: &Binding, staged: &BTreeMap<u64, Staged>) {
+        self.is_behind = false;
         if let Err(error) = self.write(binding, staged).await {
             tracing::warn!(%error, "the checkpoint of a backfill could not be written");
         }

@@ -14,7 +14,7 @@ use tracing::{Instrument, info_span};
 
 use super::binding::{Binding, Computation, check_computed, find};
 use super::changed::{Before, Since};
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, INTERVAL};
 use super::evaluate::{Tally, no_functions};
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
@@ -60,7 +60,7 @@ impl Table {
         let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
-        let mut run = self.function_run(&binding).await?;
+        let mut run = self.function_run(&binding, backfill).await?;
         let checkpoint = match (&backfill.job, &run) {
             (Some(job), Some(_)) => Some(Checkpoint::of(self, job).await?),
             _ => None,
@@ -71,7 +71,7 @@ impl Table {
             let now = Binding::planned(&newest, backfill).await?;
             if !now.is_same(&binding) {
                 staging.retain(|_, _| false);
-                run = self.function_run(&now).await?;
+                run = self.function_run(&now, backfill).await?;
             }
             binding = Arc::new(now);
             let before = match backfill.changed_since {
@@ -121,7 +121,11 @@ impl Table {
     }
 
     /// Calls the function of a virtual column; `None`: SQL computes the column. Code 0 if this engine runs no functions.
-    async fn function_run(&self, binding: &Binding) -> Result<Option<Arc<FunctionRun>>> {
+    async fn function_run(
+        &self,
+        binding: &Binding,
+        backfill: &Backfill,
+    ) -> Result<Option<Arc<FunctionRun>>> {
         let Computation::Function(column) = &binding.computation else {
             return Ok(None);
         };
@@ -139,6 +143,7 @@ impl Table {
         Ok(Some(Arc::new(FunctionRun::new(
             functions.clone(),
             function,
+            concurrency(backfill),
         ))))
     }
 
@@ -265,24 +270,54 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
         .iter()
         .map(|fragment| (fragment.id() as u64, Basis::of(fragment.metadata(), &ids)))
         .collect();
-    staging.retain(|id, staged| bases.get(&id) == Some(&staged.basis));
+    let deletions: HashMap<u64, _> = fragments
+        .iter()
+        .map(|fragment| {
+            (
+                fragment.id() as u64,
+                fragment.metadata().deletion_file.clone(),
+            )
+        })
+        .collect();
+    staging.retain(|id, staged| {
+        let has_deletions = |now| staged.has_deletions_of(now);
+        bases.get(&id) == Some(&staged.basis) && deletions.get(&id).is_some_and(has_deletions)
+    });
     let missing: Vec<FileFragment> = fragments
         .into_iter()
         .filter(|fragment| !staging.files.contains_key(&(fragment.id() as u64)))
         .collect();
     let on_rows = counter(&missing, work.clone());
-    let concurrency = wanted.backfill.concurrency.unwrap_or(CONCURRENCY);
+    let concurrency = concurrency(wanted.backfill);
     let mut staged = futures::stream::iter(missing)
         .map(|fragment| {
             let (dataset, binding) = (wanted.newest.clone(), wanted.binding.clone());
             let (run, since) = (wanted.run.cloned(), wanted.changed_since);
             stage(dataset, fragment, binding, run, since, on_rows.clone())
         })
-        .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
-    while let Some(staged) = staged.try_next().await? {
+        .buffer_unordered(concurrency);
+    loop {
+        // The checkpoint has a fragment soon, although the next one may take hours.
+        let next = match staging.is_saved() {
+            true => staged.try_next().await?,
+            false => match tokio::time::timeout(INTERVAL, staged.try_next()).await {
+                Ok(next) => next?,
+                Err(_) => {
+                    staging.save(wanted.binding).await;
+                    continue;
+                }
+            },
+        };
+        let Some(staged) = next else { break };
         staging.add(staged, wanted.binding).await;
     }
     Ok(())
+}
+
+/// The fragments that are computed at the same time.
+fn concurrency(backfill: &Backfill) -> usize {
+    let wanted = backfill.concurrency.unwrap_or(CONCURRENCY);
+    wanted.clamp(1, MOST_CONCURRENCY)
 }
 
 fn counter(fragments: &[FileFragment], work: WorkContext) -> Arc<dyn Fn(u64) + Send + Sync> {

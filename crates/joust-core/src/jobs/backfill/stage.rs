@@ -67,6 +67,18 @@ pub struct Staged {
     pub tally: Tally,
 }
 
+impl Staged {
+    /// Whether a fragment still has the deletions of then, perhaps with later ones. A restore removes deletions, and the
+    /// rows that come back were not computed.
+    pub fn has_deletions_of(&self, now: &Option<DeletionFile>) -> bool {
+        match (&self.deletions, now) {
+            (None, _) => true,
+            (Some(then), Some(now)) => then == now || then.read_version < now.read_version,
+            (Some(_), None) => false,
+        }
+    }
+}
+
 /// Staged files. Dropping this removes them, unless they are committed or in the checkpoint.
 ///
 /// Another run of the job may continue with the files of the checkpoint, also on another server while this run has not
@@ -110,6 +122,18 @@ impl Staging {
         self.files.insert(staged.group.0, staged);
         if let Some(checkpoint) = &mut self.checkpoint {
             checkpoint.save(binding, &self.files).await;
+        }
+    }
+
+    /// Whether the checkpoint, if there is one, has all files.
+    pub fn is_saved(&self) -> bool {
+        self.checkpoint.as_ref().is_none_or(Checkpoint::is_saved)
+    }
+
+    /// Writes the checkpoint now.
+    pub async fn save(&mut self, binding: &Binding) {
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.save_now(binding, &self.files).await;
         }
     }
 
