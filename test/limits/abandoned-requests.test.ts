@@ -12,7 +12,7 @@ import { waitFor } from "../harness/wait-for.js";
 
 const REQUESTS = 5;
 
-/** With Postgres a name of a database that nobody has created is looked up for each request. */
+/** With Postgres the server looks up the name of a database that does not exist for each request. */
 const UNKNOWN = { "x-lancedb-database": "unknown" };
 
 describe.skipIf(postgresMissing).each(["uws", "node"])(

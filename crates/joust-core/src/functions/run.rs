@@ -170,7 +170,7 @@ impl FunctionRun {
     }
 }
 
-/// Ends a task that nobody waits for any more.
+/// Ends a task when its caller is dropped.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
