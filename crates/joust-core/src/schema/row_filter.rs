@@ -37,7 +37,7 @@ impl RowFilter {
             return Err(Error::invalid("a row filter needs a condition"));
         };
         let any = conditions.try_fold(first?, |any, next| any.joined(&BinaryOperator::Or, &next?));
-        any.map(Self)
+        any?.with_decided_nulls().map(Self)
     }
 
     /// The filter and a condition, as SQL for Lance.
@@ -107,17 +107,34 @@ impl RowFilter {
 
     fn tree(&self, dataset: &Dataset) -> Result<Expr> {
         let tree = total::check(dataset, &self.0)?;
-        fields(dataset, &tree)?;
+        self.columns_of(dataset, &tree)?;
         Ok(tree)
     }
 
     /// The top-level columns that the filter reads.
     fn columns(&self, dataset: &Dataset) -> Result<Vec<Field>> {
-        fields(dataset, &total::check(dataset, &self.0)?)
+        self.columns_of(dataset, &total::check(dataset, &self.0)?)
+    }
+
+    fn columns_of(&self, dataset: &Dataset, tree: &Expr) -> Result<Vec<Field>> {
+        let read = fields(dataset, tree)?;
+        if !read.is_empty() {
+            return Ok(read);
+        }
+        // Lance has simplified the condition to a constant.
+        let schema = Arc::new(Schema::from(dataset.schema()));
+        let written = Planner::new(schema).parse_filter(self.0.sql());
+        let read = fields(dataset, &written.map_err(Error::of_input)?)?;
+        match read.is_empty() {
+            true => Err(Error::invalid(
+                "the row filter reads no column; text is in single quotes, and a name in backticks",
+            )),
+            false => Ok(read),
+        }
     }
 }
 
-/// The top-level columns of the table that an expression reads: at least one, and none that Lance adds.
+/// The top-level columns of the table that an expression reads. Error: it reads one that Lance adds.
 fn fields(dataset: &Dataset, tree: &Expr) -> Result<Vec<Field>> {
     let table = Schema::from(dataset.schema());
     let mut read: Vec<Field> = Vec::new();
@@ -133,12 +150,7 @@ fn fields(dataset: &Dataset, tree: &Expr) -> Result<Vec<Field>> {
             read.push(field.clone());
         }
     }
-    match read.is_empty() {
-        true => Err(Error::invalid(
-            "the row filter reads no column; text is in single quotes, and a name in backticks",
-        )),
-        false => Ok(read),
-    }
+    Ok(read)
 }
 
 /// Checks each row of a batch. `schema`: the columns that the condition reads.

@@ -20,6 +20,7 @@ mod held;
 pub(crate) mod json;
 mod known;
 mod literals;
+mod nulls;
 mod operands;
 mod scan;
 mod size;
@@ -64,6 +65,8 @@ struct Checked {
     is_immutable: bool,
     peak: Size,
     columns: BTreeSet<String>,
+    /// See [`nulls`].
+    may_merge_lists: bool,
 }
 
 impl Expression {
@@ -87,6 +90,7 @@ impl Expression {
             is_immutable: walk.is_immutable,
             peak: walk.peak,
             columns: walk.columns,
+            may_merge_lists: nulls::may_merge_lists(&tree.0),
         })))
     }
 
