@@ -18,6 +18,8 @@ use crate::client::Client;
 
 /// How long the end of a connection waits for the next bytes of its client.
 const LINGER: Duration = Duration::from_secs(2);
+/// The longest end of a connection, whatever its client still sends.
+const LONGEST_LINGER: Duration = Duration::from_secs(10);
 
 /// A socket. It has a place among the bounded number of connections, and closes if its client makes no calls.
 pub struct Connection {
@@ -25,8 +27,9 @@ pub struct Connection {
     client: Client,
     /// When the client has to have made a call.
     expiry: Pin<Box<Sleep>>,
-    /// Since everything is sent.
-    linger: Option<Pin<Box<Sleep>>>,
+    /// Once everything is sent: until the client closes its side, and at most until the time.
+    linger: Option<(Pin<Box<Sleep>>, Instant)>,
+    longest_linger: Duration,
     _place: Place,
 }
 
@@ -62,7 +65,34 @@ impl Connection {
             expiry: Box::pin(sleep_until(client.expires())),
             client,
             linger: None,
+            longest_linger: LONGEST_LINGER,
             _place: place,
+        }
+    }
+
+    /// Whether the client has made no call for too long.
+    fn has_expired(&mut self, context: &mut Context<'_>) -> bool {
+        while self.expiry.as_mut().poll(context).is_ready() {
+            let expires = self.client.expires();
+            if expires <= Instant::now() {
+                return true;
+            }
+            self.expiry.as_mut().reset(expires);
+        }
+        false
+    }
+
+    /// A write for which the socket has no room, because the client does not read.
+    fn written(
+        &mut self,
+        context: &mut Context<'_>,
+        polled: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match polled {
+            Poll::Pending if self.has_expired(context) => {
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            polled => polled,
         }
     }
 }
@@ -74,18 +104,11 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if polled.is_ready() {
-            return polled;
+        match polled {
+            // As if the client had closed it.
+            Poll::Pending if self.has_expired(context) => Poll::Ready(Ok(())),
+            polled => polled,
         }
-        while self.expiry.as_mut().poll(context).is_ready() {
-            let expires = self.client.expires();
-            if expires <= Instant::now() {
-                // As if the client had closed it.
-                return Poll::Ready(Ok(()));
-            }
-            self.expiry.as_mut().reset(expires);
-        }
-        polled
     }
 }
 
@@ -95,7 +118,8 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.written(context, polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -107,23 +131,29 @@ impl AsyncWrite for Connection {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.linger.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-            self.linger = Some(Box::pin(sleep(LINGER)));
+            let last = Instant::now() + self.longest_linger;
+            self.linger = Some((Box::pin(sleep(LINGER)), last));
         }
+        let Self { stream, linger, .. } = &mut *self;
+        let Some((linger, last)) = linger else {
+            return Poll::Ready(Ok(()));
+        };
         let mut ignored = [0; 4_096];
         loop {
             let mut buffer = ReadBuf::new(&mut ignored);
-            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+            match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    self.linger = Some(Box::pin(sleep(LINGER)));
+                    let now = Instant::now();
+                    if now >= *last {
+                        return Poll::Ready(Ok(()));
+                    }
+                    linger.as_mut().reset((now + LINGER).min(*last));
                 }
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => break,
             }
         }
-        match &mut self.linger {
-            Some(linger) => linger.as_mut().poll(context).map(Ok),
-            None => Poll::Ready(Ok(())),
-        }
+        linger.as_mut().poll(context).map(Ok)
     }
 
     fn poll_write_vectored(
@@ -131,7 +161,8 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.written(context, polled)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -144,5 +175,55 @@ impl Connected for Connection {
 
     fn connect_info(&self) -> Client {
         self.client.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::sync::Semaphore;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::client::{Guests, Patience};
+
+    /// A connection and the socket of its client.
+    async fn connected(patience: Patience) -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await;
+        let (stream, address) = listener.accept().await.unwrap();
+        let guest = Arc::<Guests>::default().enter(address.ip()).unwrap();
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let place = Place::take(permit, &Arc::default());
+        let known = Client::new(Some(address), patience, guest);
+        (Connection::new(stream, known, place), client.unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_client_that_goes_on_sending_cannot_keep_an_ended_connection() {
+        let (mut connection, mut client) = connected(Patience::default()).await;
+        connection.longest_linger = Duration::from_millis(300);
+        for _ in 0..200 {
+            client.write_all(b"x").await.unwrap();
+            connection.stream.readable().await.unwrap();
+            let ended = connection.shutdown();
+            if timeout(Duration::from_millis(50), ended).await.is_ok() {
+                return;
+            }
+        }
+        panic!("the connection is still open");
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_reads_nothing_cannot_keep_a_connection() {
+        let (mut connection, _client) = connected(Patience {
+            guest: Duration::from_millis(200),
+            ..Patience::default()
+        })
+        .await;
+        let everything = vec![0; 64 << 20];
+        let error = connection.write_all(&everything).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }
