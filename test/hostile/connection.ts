@@ -3,9 +3,9 @@ import { ReplyParser } from "./reply-parser.js";
 
 /**
  * The status of a reply; "none": the connection ended without one; "partial": it ended within a successful one;
- * "late": none arrived in time.
+ * "late": none arrived in time; "surplus": bytes followed it, or an earlier reply on the connection.
  */
-export type Outcome = number | "none" | "partial" | "late";
+export type Outcome = number | "none" | "partial" | "late" | "surplus";
 
 export interface Reply {
   readonly outcome: Outcome;
@@ -43,15 +43,23 @@ export class SharedConnection {
   }
 
   async #attempt(bytes: Buffer): Promise<Reply> {
+    if (this.#parser.surplus) return this.#endSurplus();
     if (this.#socket === undefined || this.#closed) this.#open();
     const parser = new ReplyParser();
     this.#parser = parser;
     this.#socket?.write(bytes);
     await this.#end();
+    if (parser.surplus) return this.#endSurplus();
     if (!parser.done || parser.closes) this.close();
     if (parser.done) return { outcome: parser.status, body: parser.body };
     if (!this.#closed) return { outcome: "late", body: "" };
     return { outcome: parser.status === 200 ? "partial" : "none", body: "" };
+  }
+
+  #endSurplus(): Reply {
+    this.close();
+    this.#parser = new ReplyParser();
+    return { outcome: "surplus", body: "" };
   }
 
   #open(): void {

@@ -7,8 +7,10 @@ export class ReplyParser {
   /** The beginning of the body of a failure. */
   body = "";
   done = false;
-  /** The server ends the connection after the reply, or sent more than one reply. */
+  /** The server ends the connection after the reply. */
   closes = false;
+  /** The server sent bytes beyond the reply. */
+  surplus = false;
   #head: Buffer = Buffer.alloc(0);
   /** Bytes of the body, or of the current chunk, that are missing; undefined: until the connection ends. */
   #left: number | undefined;
@@ -18,7 +20,7 @@ export class ReplyParser {
   #line = "";
 
   add(bytes: Buffer): void {
-    if (this.done) this.closes = true;
+    if (this.done) this.surplus = true;
     else if (this.status === 0) this.#readHead(Buffer.concat([this.#head, bytes]));
     else this.#readBody(bytes);
   }
@@ -56,12 +58,16 @@ export class ReplyParser {
       this.#keep(bytes.subarray(0, this.#left));
       this.#left -= bytes.length;
       this.done = this.#left <= 0;
-      if (this.#left < 0) this.closes = true;
+      if (this.#left < 0) this.surplus = true;
     }
   }
 
   #readChunks(bytes: Buffer): void {
-    for (let at = 0; at < bytes.length && !this.done; ) {
+    for (let at = 0; at < bytes.length; ) {
+      if (this.done) {
+        this.surplus = true;
+        return;
+      }
       if (this.#next === "data") {
         const left = this.#left ?? 0;
         // The line end behind the data is part of `left`.
