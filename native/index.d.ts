@@ -194,8 +194,11 @@ export declare class Table {
   changesSince(since: Since, column?: string | undefined | null): Promise<Changes>
   /** The values of a binary or blob column in the rows with these ids, in their order. */
   fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
-  /** The value of a binary or blob column in one row, given by its id or its address. */
-  blob(column: string, row: number, isAddress: boolean, options?: ReadOptions | undefined | null): Promise<Blob>
+  /**
+   * The value of a binary or blob column in one row, given by its id or its address. `timeout_ms`: the time that the
+   * request has left, for this call and the reads of the value.
+   */
+  blob(column: string, row: number, isAddress: boolean, options?: ReadOptions | undefined | null, timeoutMs?: number | undefined | null): Promise<Blob>
   /** The rows that differ between two versions. The answer's version is the last one that it covers. */
   changes(options: ChangeOptions): Promise<QueryAnswer>
   /**
@@ -232,8 +235,8 @@ export declare class Table {
   replaceSchemaMetadata(metadata: Record<string, string>): Promise<number>
   /** Changes the metadata of fields, all in one commit. */
   updateFieldMetadata(updates: Array<FieldMetadataUpdate>): Promise<FieldMetadataResult>
-  /** Compares a branch's newest version with the main branch's. */
-  difference(branch: string): Promise<BranchDifference>
+  /** Compares a branch's newest version with the main branch's. `timeout_ms`: the time that the request has left. */
+  difference(branch: string, timeoutMs?: number | undefined | null): Promise<BranchDifference>
   /**
    * Copies columns of a branch to the main branch, in one commit; returns its version. Code 14 if a newest version
    * differs from the given one, code 19 if the rows differ.
@@ -779,7 +782,7 @@ export interface FlightStats {
 
 /**
  * Calls `on_line` on this thread for each warning and error of the engine. Only the first call of a process has an
- * effect.
+ * effect. Lines are left out while 1,000 wait for the thread.
  */
 export declare function forwardLog(onLine: (arg: EngineLogLine) => void): void
 
@@ -942,6 +945,8 @@ export interface NewView {
   schema?: Buffer
   /** Absent: only requests refresh it. */
   autoRefresh?: AutoRefresh
+  /** Time that the request has left for planning, ms; no limit of its own when absent. */
+  timeoutMs?: number
 }
 
 /** The files that one part of a write put into the table's data directory. */

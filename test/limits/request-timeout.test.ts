@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { type Answer, ARROW_STREAM, type Json } from "../harness/client.js";
 import { expectFailure } from "../harness/expect-failure.js";
+import { waitForIndex } from "../harness/indexes.js";
 import { slowExpression, waitForJob } from "../harness/jobs.js";
 import { setupServer } from "../harness/setup-server.js";
 import { head } from "../harness/socket.js";
@@ -21,7 +22,18 @@ describe.each(variants)("deadlines with --http %s and --http-threads %s", (http,
   beforeAll(async () => {
     await joust.client.createTable("t", items(ROWS, { dimension: 2 }));
     await joust.client.createTable("few", items(ROWS, { dimension: 2 }));
-  });
+    await joust.client.createTable("indexed", items(ROWS, { dimension: 2 }));
+    for (const index of [
+      { column: "name", index_type: "FTS" },
+      { column: "vector", index_type: "IVF_FLAT", num_partitions: 4, distance_type: "l2" },
+    ]) {
+      await joust.client.ok("/v1/table/indexed/create_index", index);
+      await waitForIndex(joust.client, "indexed", `${index.column}_idx`);
+    }
+    const view = { query: "SELECT id, name FROM t" };
+    const { job_id } = await joust.client.ok("/v1/materialized_view/seen/create", view);
+    await waitForJob(joust.client, job_id);
+  }, 60_000);
   const within = (ms: number, path: string, body: Json, headers = {}): Promise<Answer> =>
     joust.client.request(path, {
       body,
@@ -45,6 +57,25 @@ describe.each(variants)("deadlines with --http %s and --http-threads %s", (http,
     ["a count", "/v1/table/t/count_rows", { predicate: slow }],
     ["a SQL statement", "/v1/sql", { query: endless }],
     ["an analyze_plan", "/v1/table/t/analyze_plan", scan],
+    [
+      "a search of a vector index",
+      "/v1/table/indexed/query",
+      { k: 5, vector: { single_vector: [1, 1] }, nprobes: 4, filter: slow },
+    ],
+    [
+      "a text search",
+      "/v1/table/indexed/query",
+      { k: 5, vector: {}, full_text_query: { string_query: { query: "item" } }, filter: slow },
+    ],
+    [
+      "a hybrid search",
+      "/v1/sql",
+      {
+        query: `SELECT id FROM hybrid_search('indexed', 'vector', [1, 1], 'item', 5, 'name') WHERE ${slow}`,
+      },
+    ],
+    ["a query of a view", "/v1/sql", { query: `SELECT count(*) FROM seen WHERE ${slow}` }],
+    ["a change feed that waits", "/v1/table/t/changes", { from_version: 1, wait_ms: 20_000 }],
   ])("end the work of the engine: %s", async (_, path, body) => {
     const answer = await within(200, path, body);
     expectFailure(

@@ -34,6 +34,15 @@ enum Setter {
 }
 
 impl Deadline {
+    /// The deadline of a request without an option that limits it.
+    pub fn of_request(limit: Option<Duration>) -> Self {
+        Self {
+            left: limit,
+            limit: limit.unwrap_or_default(),
+            setter: Setter::Request,
+        }
+    }
+
     pub fn new(limit: Option<Duration>, option: &'static str) -> Self {
         Self {
             left: limit,
@@ -68,6 +77,11 @@ impl Deadline {
             ENDED.fetch_add(1, Ordering::Relaxed);
             Err(self.exceeded())
         })
+    }
+
+    /// The time that is left; `None`: no limit.
+    pub fn left(&self) -> Option<Duration> {
+        self.left
     }
 
     /// Whether work took longer than the request itself allows.

@@ -9,7 +9,7 @@ use napi::bindgen_prelude::{Buffer, PromiseRaw};
 use napi_derive::napi;
 
 use crate::promise::promise;
-use crate::table::{ReadOptions, Table, version_number};
+use crate::table::{ReadOptions, Table, millis, version_number};
 use crate::task::Task;
 
 /// The values of one column in some rows.
@@ -89,7 +89,8 @@ impl Table {
         })
     }
 
-    /// The value of a binary or blob column in one row, given by its id or its address.
+    /// The value of a binary or blob column in one row, given by its id or its address. `timeout_ms`: the time that the
+    /// request has left, for this call and the reads of the value.
     #[napi(ts_return_type = "Promise<Blob>")]
     pub fn blob<'env>(
         &self,
@@ -98,6 +99,7 @@ impl Table {
         row: f64,
         is_address: bool,
         options: Option<ReadOptions>,
+        timeout_ms: Option<f64>,
     ) -> napi::Result<PromiseRaw<'env, Blob>> {
         let table = self.inner.clone();
         let options = options.unwrap_or_default().into();
@@ -105,7 +107,8 @@ impl Table {
             true => table::Row::Address(version_number(row)),
             false => table::Row::Id(version_number(row)),
         };
-        let work = async move { table.blob(&column, row, options).await };
+        let timeout = timeout_ms.map(millis);
+        let work = async move { table.blob(&column, row, options, timeout).await };
         promise(env, work, |blob| Blob {
             version: blob.version() as f64,
             size: blob.size().map(|size| size as f64),

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use crate::index::IndexDescription;
 use crate::promise::promise;
-use crate::table::{Table, version_number};
+use crate::table::{Table, millis, version_number};
 
 /// A column in a comparison.
 #[napi(object)]
@@ -59,15 +59,17 @@ pub struct BranchDifference {
 
 #[napi]
 impl Table {
-    /// Compares a branch's newest version with the main branch's.
+    /// Compares a branch's newest version with the main branch's. `timeout_ms`: the time that the request has left.
     #[napi(ts_return_type = "Promise<BranchDifference>")]
     pub fn difference<'env>(
         &self,
         env: &'env Env,
         branch: String,
+        timeout_ms: Option<f64>,
     ) -> napi::Result<PromiseRaw<'env, BranchDifference>> {
         let table = self.inner.clone();
-        let work = async move { table.difference(&branch).await };
+        let timeout = timeout_ms.map(millis);
+        let work = async move { table.difference(&branch, timeout).await };
         promise(env, work, BranchDifference::from)
     }
 

@@ -12,7 +12,7 @@ use crate::auto_refresh::AutoRefresh;
 use crate::engine::Engine;
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
-use crate::table::{Table, version_number};
+use crate::table::{Table, millis, version_number};
 use crate::task::Task;
 
 /// A table in a view's query.
@@ -38,6 +38,8 @@ pub struct NewView {
     pub schema: Option<Buffer>,
     /// Absent: only requests refresh it.
     pub auto_refresh: Option<AutoRefresh>,
+    /// Time that the request has left for planning, ms; no limit of its own when absent.
+    pub timeout_ms: Option<f64>,
 }
 
 /// A table name in a view's query.
@@ -131,13 +133,14 @@ impl Table {
         view: NewView,
     ) -> napi::Result<PromiseRaw<'env, f64>> {
         let table = self.inner.clone();
+        let timeout = view.timeout_ms.map(millis);
         let view = view_refresh::NewView {
             sql: view.sql,
             sources: sources(view.sources),
             schema: view.schema.map(|schema| schema.to_vec()),
             auto_refresh: view.auto_refresh.map(Into::into),
         };
-        let work = async move { table.create_view(&view).await };
+        let work = async move { table.create_view(&view, timeout).await };
         promise(env, work, |version| version as f64)
     }
 

@@ -19,9 +19,11 @@ export const diffTableBranch = operation({
   access: accessTo("table", "select"),
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
-  async handle(services, { id, payload }) {
+  async handle(services, { id, payload, timeLeftMs }) {
     const { from_branch } = payload;
-    const difference = await onTable(services, id, ({ table }) => table.difference(from_branch));
+    const difference = await onTable(services, id, ({ table }) =>
+      table.difference(from_branch, timeLeftMs),
+    );
     return { kind: "json", value: differenceEntry(from_branch, difference) };
   },
 });

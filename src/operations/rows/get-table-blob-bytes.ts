@@ -55,7 +55,8 @@ export const getTableBlobBytes = operation({
       checkSourceUri(params.source_uri, record.location, branchName(params.branch));
       const source = onBranch(table, params.branch);
       await checkCommitTime(source, params);
-      return source.blob(call.path.column ?? "", row, params.row_is_address ?? false, options);
+      const isAddress = params.row_is_address ?? false;
+      return source.blob(call.path.column ?? "", row, isAddress, options, call.timeLeftMs);
     });
     const headers = { ...versionHeader(blob.version), "accept-ranges": "bytes" };
     const empty = (more: Omit<Extract<Reply, { kind: "empty" }>, "kind">): Reply => {

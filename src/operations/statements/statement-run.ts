@@ -173,7 +173,7 @@ export class StatementRun {
     { id, params = {}, path = {} }: Input,
     payload: unknown,
   ): Promise<Authorized> {
-    const { requestId, database, context, fresh } = this.call;
+    const { requestId, database, context, fresh, timeLeftMs } = this.call;
     const call: Call<unknown, unknown> = {
       dialect: "namespace",
       requestId,
@@ -185,7 +185,7 @@ export class StatementRun {
       context,
       fresh,
       attempt: undefined,
-      timeLeftMs: undefined,
+      timeLeftMs,
       // The headers of the request are for the statement.
       header: () => "",
       onAbort: (work) => this.call.onAbort(work),

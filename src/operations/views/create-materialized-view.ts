@@ -3,6 +3,7 @@ import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { count, nothing } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
+import { timeoutOf } from "../../api/time-left.js";
 import type { TableRecord } from "../../catalog/catalog.js";
 import { checkTableId } from "../../catalog/names.js";
 import type { ViewSource } from "../../engine/index.js";
@@ -26,7 +27,7 @@ export const createMaterializedView = operation({
   access: accessTo("new table", "create"),
   limited: ["job", "storage"],
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
-  async handle(services, { id, database, payload }) {
+  async handle(services, { id, database, payload, timeLeftMs }) {
     // First: an invalid name is an error whether or not the source tables exist.
     checkTableId(id);
     const definition = readViewRequest(payload);
@@ -34,7 +35,10 @@ export const createMaterializedView = operation({
       database,
       namespace: id.slice(0, -1),
     });
-    const { record, version } = await createView(services, id, definition, sources);
+    const { record, version } = await createView(services, id, definition, {
+      sources,
+      ...timeoutOf({ timeLeftMs }),
+    });
     const keys = sources.map(({ key }) => key);
     if (!definition.withData) {
       await services.maintenance.viewDeclared(record.key, keys);
@@ -80,13 +84,13 @@ async function createView(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   id: readonly string[],
   { sql, schema, autoRefresh }: ViewDefinition,
-  sources: ViewSource[],
+  planning: { sources: ViewSource[]; timeoutMs?: number },
 ): Promise<{ record: TableRecord; version: number }> {
   const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
   try {
     const version = await tableHandle(services, record).createView({
       sql,
-      sources,
+      ...planning,
       ...(schema && { schema }),
       ...(autoRefresh && { autoRefresh }),
     });

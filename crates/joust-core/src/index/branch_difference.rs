@@ -1,6 +1,7 @@
 //! Compares a branch with the main branch.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -62,7 +63,12 @@ pub struct Difference {
 
 impl Table {
     /// Compares a branch's newest version with the main branch's.
-    pub async fn difference(&self, branch: &str) -> Result<Difference> {
+    pub async fn difference(&self, branch: &str, timeout: Option<Duration>) -> Result<Difference> {
+        let mut deadline = self.tables().query_deadline(timeout);
+        deadline.spend(self.differences(branch)).await
+    }
+
+    async fn differences(&self, branch: &str) -> Result<Difference> {
         let main = self.on_branch(None);
         let found = main
             .list_branches()

@@ -26,6 +26,7 @@ use lance_table::format::Fragment;
 
 use super::answer::Answer;
 use super::fetch::Rows;
+use crate::deadline::Deadline;
 use crate::error::{Code, Error, Result};
 use crate::ipc::Format;
 use crate::json::guarded;
@@ -71,8 +72,10 @@ impl Table {
     ///
     /// Code 11 if a version is cleaned up, 19 if the versions include a change that rows have no record of.
     pub async fn changes(&self, options: ChangeOptions) -> Result<Answer> {
-        let end = self.end_of_changes(&options).await?;
-        let mut deadline = self.tables().query_deadline(options.timeout);
+        // The wait for a version is no work, so --query-timeout does not end it.
+        let mut request = Deadline::of_request(options.timeout);
+        let end = request.spend(self.end_of_changes(&options)).await?;
+        let mut deadline = self.tables().query_deadline(request.left());
         let mut answer = deadline.spend(self.changes_to(end, options)).await?;
         answer.set_deadline(deadline);
         Ok(answer)

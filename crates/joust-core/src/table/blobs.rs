@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, AsArray, LargeBinaryBuilder, RecordBatch};
 use arrow::compute::cast;
@@ -14,6 +15,7 @@ use lance::dataset::{BlobFile, ProjectionRequest};
 use lance_core::datatypes::BlobKind;
 
 use super::{ReadOptions, Table};
+use crate::deadline::Deadline;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
 use crate::schema::columns::{canonical_column, unknown_column};
@@ -44,6 +46,8 @@ pub struct Blob {
     /// The version with the value, which is pinned as long as this exists.
     dataset: Arc<Dataset>,
     value: Option<Value>,
+    /// Of the request; --query-timeout would end the reads of a large value.
+    deadline: Mutex<Deadline>,
 }
 
 enum Value {
@@ -67,7 +71,11 @@ impl Blob {
     pub async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         match &self.value {
             Some(value) if range.start <= range.end && range.end <= value.size() => {
-                value.read(range).await
+                let lock = || self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut deadline = *lock();
+                let read = deadline.spend(value.read(range)).await;
+                *lock() = deadline;
+                read
             }
             _ => Err(Error::invalid("the range is not within the value")),
         }
@@ -145,16 +153,36 @@ impl Table {
     }
 
     /// One value.
-    pub async fn blob(&self, column: &str, row: Row, options: ReadOptions) -> Result<Blob> {
+    ///
+    /// `timeout`: the time that the request has left, for this call and the reads of the value together.
+    pub async fn blob(
+        &self,
+        column: &str,
+        row: Row,
+        options: ReadOptions,
+        timeout: Option<Duration>,
+    ) -> Result<Blob> {
+        let mut deadline = Deadline::of_request(timeout);
+        let (value, dataset) = deadline.spend(self.value(column, row, options)).await?;
+        Ok(Blob {
+            value,
+            dataset,
+            deadline: Mutex::new(deadline),
+        })
+    }
+
+    async fn value(
+        &self,
+        column: &str,
+        row: Row,
+        options: ReadOptions,
+    ) -> Result<(Option<Value>, Arc<Dataset>)> {
         let dataset = self.dataset(options).await?;
         let row = match row {
             Row::Id(id) => values(&dataset, column, Rows::Ids(&[id])).await,
             Row::Address(address) => values(&dataset, column, Rows::Addresses(&[address])).await,
         };
-        Ok(Blob {
-            value: row?.pop().flatten(),
-            dataset,
-        })
+        Ok((row?.pop().flatten(), dataset))
     }
 }
 

@@ -8,6 +8,7 @@ mod branches;
 mod changes;
 mod compaction;
 mod conditions;
+mod deadlines;
 mod json;
 mod long;
 mod long_files;

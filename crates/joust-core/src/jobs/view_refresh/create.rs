@@ -1,6 +1,7 @@
 //! Create a view: an empty table with a query in its metadata.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::datatypes::Schema;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -15,8 +16,8 @@ use crate::table::Table;
 
 impl Table {
     /// Creates a view without rows at this address; returns the version. The query is planned completely, so that an
-    /// invalid one is rejected here. An existing table is code 5.
-    pub async fn create_view(&self, view: &NewView) -> Result<u64> {
+    /// invalid one is rejected here, within the time that the request has left. An existing table is code 5.
+    pub async fn create_view(&self, view: &NewView, timeout: Option<Duration>) -> Result<u64> {
         match self.newest().await {
             Ok(_) => {
                 return Err(Error::new(
@@ -32,7 +33,8 @@ impl Table {
             tables.push((source.name.clone(), source.open(self.tables()).await?));
         }
         let plan = planned(fields(view.sql.clone(), tables, view.schema.clone()));
-        let fields = self.tables().query_deadline(None).spend(plan).await?;
+        let mut deadline = self.tables().query_deadline(timeout);
+        let fields = deadline.spend(plan).await?;
         let metadata = definition(view).metadata()?;
         let schema = Arc::new(fields.with_metadata(metadata));
         let rows = Box::pin(RecordBatchStreamAdapter::new(schema, stream::empty()));

@@ -1,0 +1,88 @@
+//! The time that a request has left ends its work in the engine.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
+use joust_core::Code;
+use joust_core::ipc::Format;
+use joust_core::jobs::view_refresh::{NewView, Source};
+use joust_core::query::ChangeOptions;
+use joust_core::table::{ReadOptions, Row};
+
+use crate::place::Place;
+use crate::sent::{upload, upload_numbers};
+
+/// Work gets one turn, and none after its first wait.
+const NO_TIME: Option<Duration> = Some(Duration::ZERO);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_of_branches_ends() {
+    let place = Place::new();
+    let table = place.table("t");
+    table.create(upload_numbers(0..10), false).await.unwrap();
+    table.create_branch("b", None).await.unwrap();
+    let found = table.difference("b", Some(Duration::from_secs(60))).await;
+    assert_eq!(found.unwrap().rows_on_branch, 10);
+    let error = table.difference("b", NO_TIME).await.map(drop).unwrap_err();
+    assert_eq!(error.code(), Code::ServiceUnavailable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_value_ends() {
+    let place = Place::new();
+    let table = place.table("t");
+    let values: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"abc"]));
+    let rows = RecordBatch::try_from_iter([("value", values)]).unwrap();
+    table.create(upload(&rows), false).await.unwrap();
+    let value = |timeout| table.blob("value", Row::Id(0), ReadOptions::default(), timeout);
+    let blob = value(Some(Duration::from_secs(60))).await.unwrap();
+    assert_eq!(blob.read(1..3).await.unwrap(), "bc");
+    let error = value(NO_TIME).await.map(drop).unwrap_err();
+    assert_eq!(error.code(), Code::ServiceUnavailable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_planning_of_a_view_ends_and_leaves_nothing() {
+    let place = Place::new();
+    let table = place.table("t");
+    table.create(upload_numbers(0..10), false).await.unwrap();
+    let new = NewView {
+        sql: "SELECT n FROM t".into(),
+        sources: vec![Source {
+            name: vec!["t".into()],
+            table: vec!["t".into()],
+            location: place.location("t"),
+            storage_options: Default::default(),
+            version: None,
+        }],
+        schema: None,
+        auto_refresh: None,
+    };
+    let view = place.table("v");
+    let error = view.create_view(&new, NO_TIME).await.unwrap_err();
+    assert_eq!(error.code(), Code::ServiceUnavailable);
+    assert_eq!(view.view().await.unwrap_err().code(), Code::TableNotFound);
+    assert_eq!(view.create_view(&new, None).await.unwrap(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_wait_for_a_change_ends() {
+    let place = Place::new();
+    let table = place.table("t");
+    table.create(upload_numbers(0..10), false).await.unwrap();
+    let options = ChangeOptions {
+        from: 1,
+        to: None,
+        columns: None,
+        wait: Duration::from_secs(3_600),
+        format: Format::Stream,
+        not_before: None,
+        min_version: None,
+        timeout: Some(Duration::from_millis(50)),
+    };
+    let error = table.changes(options).await.map(drop).unwrap_err();
+    assert_eq!(error.code(), Code::ServiceUnavailable);
+}
