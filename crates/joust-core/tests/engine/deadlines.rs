@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
-use joust_core::Code;
 use joust_core::ipc::Format;
 use joust_core::jobs::view_refresh::{NewView, Source};
 use joust_core::query::ChangeOptions;
 use joust_core::table::{ReadOptions, Row};
+use joust_core::{Code, Engine, EngineOptions};
 
 use crate::place::Place;
 use crate::sent::{upload, upload_numbers};
@@ -40,7 +40,11 @@ async fn a_large_value_ends() {
     let value = |timeout| table.blob("value", Row::Id(0), ReadOptions::default(), timeout);
     let blob = value(Some(Duration::from_secs(60))).await.unwrap();
     assert_eq!(blob.read(1..3).await.unwrap(), "bc");
-    let error = value(NO_TIME).await.map(drop).unwrap_err();
+    // A table that is known needs no wait.
+    let unknown =
+        Engine::new(EngineOptions::default()).table(&place.location("t"), Default::default());
+    let value = unknown.blob("value", Row::Id(0), ReadOptions::default(), NO_TIME);
+    let error = value.await.map(drop).unwrap_err();
     assert_eq!(error.code(), Code::ServiceUnavailable);
 }
 
