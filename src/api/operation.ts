@@ -2,6 +2,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { leastRole, setOf } from "../catalog/grants/privileges.js";
 import type { ArrowBody, QueryAnswer } from "../engine/index.js";
 import type { JoustError } from "../foundation/errors.js";
+import type { StoredTable } from "../limits/limiter.js";
 import type { LimitedWork, RequestAdmission } from "../limits/request-admission.js";
 import type { Freshness } from "../tables/target.js";
 import type { AuditedGrant } from "../telemetry/audit/audit-log.js";
@@ -170,6 +171,12 @@ export interface Operation {
   readonly contentNames?: ContentNames;
   /** What the limits count besides requests and uploaded bytes (see limits/). */
   readonly limited?: readonly LimitedWork[];
+  /**
+   * The tables that get rows or bytes, for the limit of "storage"; absent: the object of the path. The limit is checked
+   * when the content of the request is known.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: as for handle
+  storedTables?(call: Call<any, any>): readonly StoredTable[];
   /** The operation changes no table and no namespace, so it leaves no transaction record. */
   // biome-ignore lint/suspicious/noExplicitAny: as for handle
   readonly unrecorded?: boolean | ((call: Call<any, any>, reply: Reply) => boolean);
@@ -239,7 +246,15 @@ export function operation<
 >(
   declaration: Omit<
     Operation,
-    "handle" | "params" | "body" | "access" | "permission" | "administrative" | "audited" | "uses"
+    | "handle"
+    | "params"
+    | "body"
+    | "access"
+    | "permission"
+    | "administrative"
+    | "storedTables"
+    | "audited"
+    | "uses"
   > & {
     params: P;
     body: B;
@@ -252,6 +267,7 @@ export function operation<
         services: Pick<Services, Names[number]>,
       ): boolean | Promise<boolean>;
     };
+    storedTables?(call: Call<Static<P>, PayloadOf<B>>): readonly StoredTable[];
     audited?(payload: PayloadOf<B>, services: Pick<Services, "grants">): Promise<AuditedGrant>;
     uses: Names;
     handle(

@@ -24,6 +24,10 @@ export function descendants(stored: string): { from: string; to: string } {
   return { from: stored + SEPARATOR, to: stored + AFTER_SEPARATOR };
 }
 
+/** Whether an object is in a namespace or in one below it. */
+export const isBelow = (id: readonly string[], namespace: readonly string[]): boolean =>
+  id.length > namespace.length && namespace.every((part, at) => part === id[at]);
+
 /** Formats an identifier for messages. */
 export const formatPath = (path: readonly string[]): string =>
   path.length === 0 ? "the root namespace" : JSON.stringify(path.join("$"));

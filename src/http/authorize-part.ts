@@ -27,7 +27,7 @@ export async function authorizePart(
   const existing = databaseServices(services, call.database);
   const visible = await authorize(operation, caller, call, existing);
   if (!limiter?.limitsCallers || operation.permission === "read") return { services: visible };
-  return { services: visible, admission: await admitPart(limiter, operation, caller, call.id) };
+  return { services: visible, admission: await admitPart(limiter, operation, caller, call) };
 }
 
 /** The operations that one request runs as parts of its own. */

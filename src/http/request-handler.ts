@@ -331,7 +331,7 @@ export class RequestHandler {
     const { operation } = this.route;
     this.#handles = true;
     const handle = () => replyInDatabase(operation, call, operation.handle(services, call));
-    return this.#admission ? this.#admission.run(call.id, handle, jobOf) : handle();
+    return this.#admission ? this.#admission.run(call, handle, jobOf) : handle();
   }
 
   /** Runs the handler unless an earlier request with the same idempotency key has run it. */

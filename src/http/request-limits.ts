@@ -1,4 +1,4 @@
-import type { Operation } from "../api/operation.js";
+import type { Call, Operation } from "../api/operation.js";
 import { defaultDelimiter, parseIdentifier } from "../api/validation/identifier.js";
 import { parseQuery } from "../api/validation/params.js";
 import type { Identity } from "../auth/authenticator.js";
@@ -23,7 +23,8 @@ export function admitRequest(
   const named = id === undefined ? undefined : namespaceOf(route.operation.path, id, query);
   // Every request in a database counts for it.
   const namespace = database.length > 0 ? [...database, ...(named ?? [])] : named;
-  const admission = limiter.admit({ caller, namespace, work: route.operation.limited ?? [] });
+  const { limited: work = [], storedTables } = route.operation;
+  const admission = limiter.admit({ caller, namespace, work, storedTables });
   request.onRelease(() => admission.end());
   return admission;
 }
@@ -38,11 +39,15 @@ export async function admitPart(
   limiter: Limiter,
   operation: Operation,
   caller: Identity,
-  id: readonly string[],
+  call: Call<unknown, unknown>,
 ): Promise<RequestAdmission> {
+  const { id } = call;
   const isNamespace = operation.path.startsWith("/v1/namespace/");
   const namespace = isNamespace ? id : id.slice(0, -1);
-  const admission = limiter.part({ caller, namespace, work: operation.limited ?? [] });
+  const { limited: work = [], storedTables } = operation;
+  const admission = storedTables
+    ? limiter.storage(caller, storedTables(call))
+    : limiter.part({ caller, namespace, work });
   await admission.checkStorage();
   return admission;
 }

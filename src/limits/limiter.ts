@@ -1,4 +1,4 @@
-import { encodePath } from "../catalog/path.js";
+import { decodePath, encodePath, isBelow } from "../catalog/path.js";
 import { AddressBudget } from "./address-budget.js";
 import type { LimitMemory } from "./limit-memory.js";
 import type { LimitOwner } from "./limit-owner.js";
@@ -11,8 +11,15 @@ import {
   limitsOfNamespace,
 } from "./limit-rules.js";
 import { callerLabel, LimitSubject, namespaceLabel } from "./limit-subject.js";
-import { type LimitedWork, RequestAdmission } from "./request-admission.js";
+import { type LimitedCall, type LimitedWork, RequestAdmission } from "./request-admission.js";
 import { limitClock } from "./token-bucket.js";
+
+/** A table that a request adds rows or bytes to. */
+export interface StoredTable {
+  readonly id: readonly string[];
+  /** Its id before the request, which moves it: its namespaces hold it already. */
+  readonly from?: readonly string[];
+}
 
 /** What the limits need to know of a request. */
 export interface LimitedRequest {
@@ -20,6 +27,9 @@ export interface LimitedRequest {
   /** The namespace of the request's object; undefined if its path names none. */
   readonly namespace: readonly string[] | undefined;
   readonly work: readonly LimitedWork[];
+  /** The tables that a request adds rows or bytes to, if its content names them. */
+  // biome-ignore lint/suspicious/noExplicitAny: the operation knows its calls
+  readonly storedTables?: ((call: any) => readonly StoredTable[]) | undefined;
 }
 
 /** Applies the limits of a file to the requests of one thread. The state is that of the whole process. */
@@ -51,10 +61,12 @@ export class Limiter {
   }
 
   /** Counts a request and what it does. @throws LimitExceeded */
-  admit({ caller, namespace, work }: LimitedRequest): RequestAdmission {
+  admit({ caller, namespace, work, storedTables }: LimitedRequest): RequestAdmission {
     const now = limitClock();
     const subjects = this.#subjects(caller, namespace, now);
-    const admission = new RequestAdmission(this.memory, this.owner, subjects, work);
+    const storage =
+      storedTables && ((call: LimitedCall) => this.storage(caller, storedTables(call)));
+    const admission = new RequestAdmission(this.memory, this.owner, subjects, work, { storage });
     try {
       admission.begin(now);
     } catch (error) {
@@ -67,6 +79,21 @@ export class Limiter {
   part({ caller, namespace, work }: LimitedRequest): RequestAdmission {
     const subjects = this.#subjects(caller, namespace, limitClock());
     return new RequestAdmission(this.memory, this.owner, subjects, work);
+  }
+
+  /** A part of a request that is counted already: it adds rows or bytes to tables. It has no end. */
+  storage(caller: LimitedCaller, tables: readonly StoredTable[]): RequestAdmission {
+    const now = limitClock();
+    const subjects = new Map<string, LimitSubject>();
+    for (const { id, from } of tables) {
+      for (const subject of this.#subjects(caller, id.slice(0, -1), now)) {
+        const holdsIt = from && isBelow(from, decodePath(subject.name));
+        if (subject.scope === "namespace" && !holdsIt) subjects.set(subject.name, subject);
+      }
+    }
+    const changed = tables.flatMap(({ id, from }) => (from ? [from, id] : [id]));
+    const namespaces = [...subjects.values()];
+    return new RequestAdmission(this.memory, this.owner, namespaces, ["storage"], { changed });
   }
 
   /** Counts a query of a request that is counted already. Its `end` has to follow. @throws LimitExceeded */

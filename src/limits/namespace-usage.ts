@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
-import { encodePath } from "../catalog/path.js";
+import { encodePath, isBelow } from "../catalog/path.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { checkLive, type TableDependencies, tableHandle } from "../tables/open-table.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -182,10 +182,6 @@ export class NamespaceUsage {
     );
   }
 }
-
-/** Whether a table is in a namespace or in one below it. */
-const isBelow = (id: readonly string[], namespace: readonly string[]): boolean =>
-  id.length > namespace.length && namespace.every((part, at) => part === id[at]);
 
 const isMissing = (error: unknown): boolean =>
   hasCode(error, ErrorCode.TableNotFound) || hasCode(error, ErrorCode.NamespaceNotFound);

@@ -17,6 +17,20 @@ const JOB_RETRY_SECONDS = 10;
 /** How long a client waits before it sends rows again for a namespace that is full, seconds. */
 const STORAGE_RETRY_SECONDS = 60;
 
+/** The part of a call that the limits need. */
+export interface LimitedCall {
+  /** The object of the path. */
+  readonly id: readonly string[];
+}
+
+/** What a request stores if that is not in the object of its path. */
+interface StoredContent {
+  /** The tables whose size it changes. */
+  readonly changed?: readonly (readonly string[])[];
+  /** The admission of the tables in its content, which is known when its handler runs. */
+  readonly storage?: ((call: LimitedCall) => RequestAdmission) | undefined;
+}
+
 /** What the limits count of one admitted request. All methods throw `LimitExceeded`. */
 export class RequestAdmission {
   /** The subjects whose count of running queries includes this request. */
@@ -32,6 +46,7 @@ export class RequestAdmission {
     private readonly owner: LimitOwner,
     private readonly subjects: readonly LimitSubject[],
     private readonly work: readonly LimitedWork[],
+    private readonly stored: StoredContent = {},
   ) {}
 
   /** Counts the request, and the query if it is one. `end` has to follow. */
@@ -101,7 +116,7 @@ export class RequestAdmission {
 
   /** Checks the rows and bytes of the namespaces before a write; undefined if no limit applies. */
   checkStorage(): Promise<void> | undefined {
-    if (!this.work.includes("storage")) return undefined;
+    if (!this.work.includes("storage") || this.stored.storage) return undefined;
     const limited = this.subjects.filter(
       ({ limits }) => limits.rows !== undefined || limits.bytes !== undefined,
     );
@@ -130,33 +145,48 @@ export class RequestAdmission {
     return this.memory.countIfRefused(subject.exceeded(limit, message, STORAGE_RETRY_SECONDS));
   }
 
-  /** Runs the handler of the request. `id`: the object of its path; `jobOf`: the id of the job that it queued. */
+  /** Runs the handler of the request. `jobOf`: the id of the job that it queued. */
   run<T>(
-    id: readonly string[],
+    call: LimitedCall,
     handle: () => Promise<T> | T,
     jobOf: (done: T) => string | undefined,
   ): Promise<T> | T {
-    const done = this.#run(id, handle, jobOf);
+    const done = this.#run(call, handle, jobOf);
     return done instanceof Promise && this.#counting.length > 0 ? this.during(done) : done;
   }
 
   #run<T>(
-    id: readonly string[],
+    call: LimitedCall,
     handle: () => Promise<T> | T,
     jobOf: (done: T) => string | undefined,
   ): Promise<T> | T {
-    const { owner } = this;
+    if (this.stored.storage) return this.#store(this.stored.storage(call), call, handle, jobOf);
+    const { id } = call;
     const counted = this.work.includes("job")
       ? this.subjects.filter(({ limits }) => limits.jobs !== undefined)
       : [];
     if (counted.length > 0) return this.#runJob(id, counted, handle, jobOf);
     if (!this.work.includes("storage")) return handle();
     const noteChange = (done: T): T => {
-      owner.tableChanged(id);
+      this.#noteChange(id);
       return done;
     };
     const done = handle();
     return done instanceof Promise ? done.then(noteChange) : noteChange(done);
+  }
+
+  async #store<T>(
+    storage: RequestAdmission,
+    call: LimitedCall,
+    handle: () => Promise<T> | T,
+    jobOf: (done: T) => string | undefined,
+  ): Promise<T> {
+    await storage.checkStorage();
+    return storage.run(call, handle, jobOf);
+  }
+
+  #noteChange(id: readonly string[]): void {
+    for (const table of this.stored.changed ?? [id]) this.owner.tableChanged(table);
   }
 
   async #runJob<T>(
@@ -178,7 +208,7 @@ export class RequestAdmission {
     try {
       const done = await handle();
       job = jobOf(done);
-      if (this.work.includes("storage")) owner.tableChanged(id);
+      if (this.work.includes("storage")) this.#noteChange(id);
       return done;
     } finally {
       owner.endReservation(reservation.ticket, job);

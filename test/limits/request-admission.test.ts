@@ -43,7 +43,7 @@ describe("the place of a query", () => {
     });
     const first = admit(limiter);
     const done = first.run(
-      ["t"],
+      { id: ["t"] },
       () => promise,
       () => undefined,
     );

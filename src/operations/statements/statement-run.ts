@@ -205,7 +205,7 @@ async function handle(
   { call, services, admission }: Authorized,
 ): Promise<JsonReply> {
   const run = () => operation.handle(services, call);
-  const reply = await (admission ? admission.run(call.id, run, jobOf) : run());
+  const reply = await (admission ? admission.run(call, run, jobOf) : run());
   return jsonReply(reply, services);
 }
 

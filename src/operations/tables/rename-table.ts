@@ -45,9 +45,12 @@ export const renameTable = operation({
       return namespace ? { ...payload, new_namespace_id: [...database, ...namespace] } : payload;
     },
   },
+  limited: ["storage"],
+  storedTables: ({ id, payload }) => [{ id: targetTable(id, payload), from: id }],
   uses: ["catalog"],
   async handle({ catalog }, { id, params, payload }) {
-    const namespace = targetNamespace(payload) ?? id.slice(0, -1);
+    const target = targetTable(id, payload);
+    const namespace = target.slice(0, -1);
     const separator = params.delimiter ?? defaultDelimiter;
     for (const [depth, name] of namespace.entries()) {
       checkName("namespace", name, { delimiter: separator, root: depth === 0 });
@@ -56,10 +59,16 @@ export const renameTable = operation({
       delimiter: separator,
       root: namespace.length === 0,
     });
-    await catalog.renameTable(id, [...namespace, payload.new_table_name]);
+    await catalog.renameTable(id, target);
     return { kind: "json", value: {} };
   },
 });
+
+/** The requested identifier. */
+const targetTable = (
+  id: readonly string[],
+  payload: Parameters<typeof targetNamespace>[0] & { new_table_name: string },
+): string[] => [...(targetNamespace(payload) ?? id.slice(0, -1)), payload.new_table_name];
 
 /**
  * The requested namespace; undefined: the current one. The Java client sends every unset list as an empty one, also

@@ -96,6 +96,10 @@ export const batchCommitTables = operation({
       ),
     }),
   },
+  limited: ["storage"],
+  // A declared table holds nothing. The other steps add nothing.
+  storedTables: ({ payload }) =>
+    payload.operations.flatMap(({ create_table_version: one }) => (one ? [one] : [])),
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance", "threads"],
   async handle(services, { payload }) {
     const { operations } = payload;

@@ -39,6 +39,8 @@ export const batchCreateTableVersions = operation({
       entries: entries.map((entry: { id: string[] }) => inDatabase(entry, database)),
     }),
   },
+  limited: ["storage"],
+  storedTables: ({ payload }) => payload.entries,
   uses: ["catalog", "config", "engine", "log", "maintenance"],
   async handle(services, { payload }) {
     const { published } = await publishVersions(services, payload.entries, async () => {});
