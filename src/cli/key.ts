@@ -27,7 +27,7 @@ export async function key(args: readonly string[]): Promise<void> {
 
 async function create(args: readonly string[]): Promise<void> {
   const { flags, rest } = takeFlags(args, ["--name", "--role", "--expires"]);
-  const { "--name": name, "--role": role = "read" } = flags;
+  const { "--name": name, "--role": role = "none" } = flags;
   if (name === undefined || name === "") {
     throw new ConfigError("joust key create needs --name, which identifies the key in the list");
   }
@@ -38,8 +38,12 @@ async function create(args: readonly string[]): Promise<void> {
     const secret = newKey();
     const record = await keys.create({ name, role, hash: hashKey(secret), lifetimeMs });
     process.stdout.write(`${role} key (shown once): ${secret}\nid: ${record.id}\n${end(record)}`);
+    if (role === "none") process.stdout.write(withoutRole(record));
   });
 }
+
+const withoutRole = ({ id }: KeyRecord): string =>
+  `the key has no role and may do nothing yet: use \`joust grant select --on OBJECT --to key:${id}\`, or create a key with --role\n`;
 
 async function rotate(args: readonly string[]): Promise<void> {
   const { id, others } = takeId("rotate", args);

@@ -10,7 +10,8 @@ const help = `joust serves Lance tables over HTTP.
   joust demo [--once | --stay]          starts a server with sample text and runs queries; on a terminal
                                         or with --stay it serves until Ctrl-C
   joust key create --name NAME [--role none|read|write|admin] [--expires TIME] [ROOT] [options]
-                                        creates an API key and prints it once
+                                        creates an API key and prints it once; without --role only grants
+                                        give it privileges
   joust key list [ROOT] [options]       lists the keys without their secrets
   joust key rotate ID [--overlap TIME] [--expires TIME] [ROOT] [options]
                                         replaces a key; the former one is valid for the overlap [1d]

@@ -80,9 +80,24 @@ describe("joust serve", () => {
 });
 
 describe("joust key", () => {
+  it("creates a key without a role unless --role names one, and says how to grant", async () => {
+    const cwd = tempDir("cli");
+    for (const role of [[], ["--role", "none"]]) {
+      const made = await runCli(["key", "create", "--name", "app", ...role, "data"], { cwd });
+      expect(made).toMatchObject({ code: 0, err: "" });
+      const [, id = ""] = /^none key \(shown once\): \S+\nid: (\S+)\n/.exec(made.out) ?? [];
+      expect(made.out).toContain(
+        `\nthe key has no role and may do nothing yet: use \`joust grant select --on OBJECT --to key:${id}\`, or`,
+      );
+    }
+    const { out } = await runCli(["key", "list", "data"], { cwd });
+    expect(out).toMatch(/^\S+ {2}none .*\n\S+ {2}none .*\n$/);
+  });
+
   it("creates, lists and revokes keys", async () => {
     const cwd = tempDir("cli");
-    const made = await runCli(["key", "create", "--name", "reader one", "data"], { cwd });
+    const create = ["key", "create", "--role", "read", "--name", "reader one", "data"];
+    const made = await runCli(create, { cwd });
     expect(made).toMatchObject({ code: 0, err: "" });
     const [, key = "", id = ""] =
       /^read key \(shown once\): (\S+)\nid: (\S+)\n$/.exec(made.out) ?? [];

@@ -37,7 +37,8 @@ describeOnSharedRoots((root) => {
     );
 
   it("a key that is made, rotated or revoked is so on every server", async () => {
-    const [, first = "", id = ""] = key.exec(await joustKey("create", "--name", "ci")) ?? [];
+    const [, first = "", id = ""] =
+      key.exec(await joustKey("create", "--role", "read", "--name", "ci")) ?? [];
     await everywhere(first, 200);
     const [, second = ""] = key.exec(await joustKey("rotate", id, "--overlap", "1h")) ?? [];
     await everywhere(second, 200);
@@ -51,7 +52,7 @@ describeOnSharedRoots((root) => {
   });
 
   it("an expired key is refused by every server", async () => {
-    const made = await joustKey("create", "--name", "short", "--expires", "1ms");
+    const made = await joustKey("create", "--role", "read", "--name", "short", "--expires", "1ms");
     const [, secret = ""] = key.exec(made) ?? [];
     await everywhere(secret, 401);
     const { json } = await servers[0].client.withKey(secret).get("/v1/table");
@@ -59,9 +60,9 @@ describeOnSharedRoots((root) => {
   });
 
   it("the last use of a key is listed after the servers stop", async () => {
-    const made = await joustKey("create", "--name", "used");
+    const made = await joustKey("create", "--role", "read", "--name", "used");
     const [, secret = "", id] = key.exec(made) ?? [];
-    await joustKey("create", "--name", "unused");
+    await joustKey("create", "--role", "read", "--name", "unused");
     await everywhere(secret, 200);
     await Promise.all(servers.map((server) => server.stop()));
     const lines = (await joustKey("list")).split("\n");
