@@ -13,6 +13,7 @@ import { checkNamespacePath, checkTableId } from "../catalog/names.js";
 import type { Config } from "../config/config.js";
 import { ConfigError } from "../config/option.js";
 import { storageOptions } from "../tables/open-table.js";
+import { auditedSubject, withAuditedCatalog } from "./audited-command.js";
 import { takeFlags } from "./take-flags.js";
 import { withCatalog } from "./with-catalog.js";
 
@@ -24,7 +25,9 @@ export async function grant(args: readonly string[]): Promise<void> {
   const { flags, rest: others } = takeFlags(args, ["--filter"]);
   const { names, object, subject, rest } = readChange("grant", "--to", others);
   const filter = flags["--filter"];
-  await withCatalog(rest, async ({ grants, catalog }, config) => {
+  await withAuditedCatalog(rest, "AddGrant", async ({ grants, catalog }, describe, config) => {
+    const on = { object: objectText(object), privileges: names, filter };
+    describe({ ...(await auditedSubject({ grants }, subject)), ...on });
     if (filter !== undefined) await checkFilter({ catalog, config }, object, filter);
     const granted = await grants.grant(subject, object, names, filter);
     print(granted.length > 0 ? `granted ${granted.join(", ")}` : "nothing to grant");
@@ -50,7 +53,9 @@ async function checkFilter(
 /** `joust revoke PRIVILEGE,... --on OBJECT --from SUBJECT`. */
 export async function revoke(args: readonly string[]): Promise<void> {
   const { names, object, subject, rest } = readChange("revoke", "--from", args);
-  await withCatalog(rest, async ({ grants }) => {
+  await withAuditedCatalog(rest, "DeleteGrant", async ({ grants }, describe) => {
+    const on = { object: objectText(object), privileges: names };
+    describe({ ...(await auditedSubject({ grants }, subject)), ...on });
     const revoked = await grants.revoke(subject, object, names);
     print(revoked.length > 0 ? `revoked ${revoked.join(", ")}` : "nothing to revoke");
   });

@@ -3,6 +3,8 @@ import { callerRoles, isCallerRole } from "../auth/roles.js";
 import type { KeyRecord } from "../catalog/key-records.js";
 import type { KeyStore } from "../catalog/keys.js";
 import { ConfigError, duration } from "../config/option.js";
+import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { auditedSubject, withAuditedCatalog } from "./audited-command.js";
 import { takeFlags } from "./take-flags.js";
 import { withCatalog } from "./with-catalog.js";
 
@@ -18,7 +20,10 @@ export async function key(args: readonly string[]): Promise<void> {
       return rotate(rest);
     case "revoke": {
       const { id, others } = takeId("revoke", rest);
-      return withKeys(others, (keys) => revoke(keys, id));
+      return withAuditedCatalog(others, "RevokeKey", async (catalog, describe) => {
+        describe(await auditedSubject(catalog, `key:${id}`));
+        await revoke(catalog.keys, id);
+      });
     }
     default:
       throw new ConfigError("joust key takes create, list, rotate or revoke");
@@ -34,9 +39,11 @@ async function create(args: readonly string[]): Promise<void> {
   if (!isCallerRole(role))
     throw new ConfigError(`--role must be one of ${callerRoles.join(", ")}, got "${role}"`);
   const lifetimeMs = lifetimeOf(flags["--expires"]);
-  await withKeys(rest, async (keys) => {
+  await withAuditedCatalog(rest, "CreateKey", async ({ keys }, describe) => {
+    describe({ subject_name: name, role });
     const secret = newKey();
     const record = await keys.create({ name, role, hash: hashKey(secret), lifetimeMs });
+    describe({ subject: `key:${record.id}`, subject_name: name, role });
     process.stdout.write(`${role} key (shown once): ${secret}\nid: ${record.id}\n${end(record)}`);
     if (role === "none") process.stdout.write(withoutRole(record));
   });
@@ -50,7 +57,9 @@ async function rotate(args: readonly string[]): Promise<void> {
   const { flags, rest } = takeFlags(others, ["--overlap", "--expires"]);
   const overlapMs = durationOf("--overlap", flags["--overlap"] ?? "1d");
   const lifetimeMs = lifetimeOf(flags["--expires"]);
-  await withKeys(rest, async (keys) => {
+  await withAuditedCatalog(rest, "RotateKey", async (catalog, describe) => {
+    const { keys } = catalog;
+    describe(await auditedSubject(catalog, `key:${id}`));
     const secret = newKey();
     const record = await keys.rotate(id, { hash: hashKey(secret), overlapMs, lifetimeMs });
     if (record === undefined) throw unknownId(id);
@@ -88,7 +97,8 @@ async function revoke(keys: KeyStore, id: string): Promise<void> {
   process.stdout.write(`revoked ${id}\n`);
 }
 
-const unknownId = (id: string): Error => new Error(`there is no key with the id ${id}`);
+const unknownId = (id: string): JoustError =>
+  new JoustError(ErrorCode.InvalidInput, `there is no key with the id ${id}`, 404);
 
 /** Aligned with a time in the ISO format. */
 const time = (millis: number | undefined): string =>

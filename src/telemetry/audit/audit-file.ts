@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type FileHandle, open, rename } from "node:fs/promises";
 import type { Logger } from "../logger.js";
-import type { AuditCounters, AuditLines } from "./audit-log.js";
+import type { AuditCounters, AuditEntry, AuditLines } from "./audit-log.js";
 
 export interface AuditFileOptions {
   /** Absolute. */
@@ -137,6 +137,7 @@ export class AuditFile implements AuditLines {
   }
 
   async #writeBatch(bytes: Buffer): Promise<void> {
+    await this.file.refresh();
     if (this.file.size > 0 && this.file.size + bytes.byteLength > this.options.maxBytes) {
       await this.#rotate();
     }
@@ -181,6 +182,44 @@ export class AuditFile implements AuditLines {
   }
 }
 
+/**
+ * The audit log of a server for a command beside it, which appends one line. The system appends one short write as a
+ * whole. If the server renames the file meanwhile, the line is in the renamed file.
+ */
+export class AuditAppender {
+  private constructor(
+    private readonly path: string,
+    private readonly file: OpenFile,
+  ) {}
+
+  /** @throws Error with one sentence if the file cannot be opened */
+  static async open(path: string): Promise<AuditAppender> {
+    try {
+      return new AuditAppender(path, await OpenFile.open(path));
+    } catch (error) {
+      throw new Error(openFailure(path, error), { cause: error });
+    }
+  }
+
+  /** @throws Error with one sentence if the disk does not take the line */
+  async append(entry: AuditEntry): Promise<void> {
+    try {
+      await this.file.refresh();
+      await this.file.write(Buffer.from(`${JSON.stringify(entry)}\n`));
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new Error(
+        `the command ${entry.status < 400 ? "has made its change" : "has failed"}, and the audit log ${this.path} has no line for it (${code ?? message}): free the disk, and note the command by hand`,
+        { cause: error },
+      );
+    }
+  }
+
+  close(): Promise<void> {
+    return this.file.close();
+  }
+}
+
 /** An open file and the size of its complete lines. */
 class OpenFile {
   private constructor(
@@ -202,22 +241,37 @@ class OpenFile {
     }
   }
 
+  /** Takes account of what another process has appended: a command such as `joust key create`. */
+  async refresh(): Promise<void> {
+    const { size } = await this.handle.stat();
+    if (size === this.size) return;
+    this.torn = await isTorn(this.handle, size);
+    this.size = size;
+  }
+
   /** @throws the error of the system; the file then ends with its last complete line, if the disk allows it */
   async write(bytes: Buffer): Promise<void> {
     const whole = this.torn ? Buffer.concat([Buffer.from("\n"), bytes]) : bytes;
+    let written = 0;
     try {
-      for (let at = 0; at < whole.byteLength; ) {
-        const { bytesWritten } = await this.handle.write(whole, at);
-        at += bytesWritten;
+      while (written < whole.byteLength) {
+        written += (await this.handle.write(whole, written)).bytesWritten;
       }
     } catch (error) {
-      await this.handle.truncate(this.size).catch(() => {
+      await this.#cut(written).catch(() => {
         this.torn = true;
       });
       throw error;
     }
     this.torn = false;
     this.size += whole.byteLength;
+  }
+
+  /** Removes the bytes of a write that failed, unless another process has appended to them. */
+  async #cut(written: number): Promise<void> {
+    const { size } = await this.handle.stat();
+    if (size !== this.size + written) throw new Error("another process has appended");
+    await this.handle.truncate(this.size);
   }
 
   async close(): Promise<void> {
