@@ -168,7 +168,7 @@ describe("a filtered select", () => {
     expect(await ids(client, name, { vector: [1, 0], prefilter: false })).toEqual([0, 3, 6, 9]);
   });
 
-  it("refuses views and clones", async () => {
+  it("does not suffice to create a view or a clone of the table", async () => {
     const denied = /needs the privilege select on it/;
     const { client: maker, id } = await granted.caller({ "namespace:f": ["create"] });
     await granted.grants.grant(
@@ -209,7 +209,7 @@ describe("a filtered select", () => {
 });
 
 describe("filters of several grants", () => {
-  it("combine with OR, also those of groups and of objects that contain the table", async () => {
+  it("combine with OR, also those of the objects that contain the table", async () => {
     const name = await table();
     const { client, id } = await granted.filteredCaller(`table:${name}`, ["select"], FILTER);
     const subject = `key:${id}`;
