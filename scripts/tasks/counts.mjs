@@ -41,6 +41,12 @@ export function withExitCode(counts, code) {
   return add(counts, { ...noTests, failed: 1, failures: [`the suite, with exit code ${code}`] });
 }
 
+/** Counts one failure for a suite that ran no test: an empty or missing report is no success. */
+export function withSomeTest(counts) {
+  if (counts.passed + counts.failed > 0) return counts;
+  return add(counts, { ...noTests, failed: 1, failures: ["the suite ran no test"] });
+}
+
 /** The sums of the `test result:` lines of cargo. */
 export function cargoCounts(output) {
   const results = output.matchAll(/^test result: .* (\d+) passed; (\d+) failed; (\d+) ignored/gm);

@@ -9,6 +9,7 @@ import {
   surefireCounts,
   vitestCounts,
   withExitCode,
+  withSomeTest,
 } from "../../scripts/tasks/counts.mjs";
 
 describe("the test counts of a suite", () => {
@@ -135,5 +136,17 @@ ERROR test_text.py::test_finds - OSError: gone
     };
     expect(withExitCode(noTests, 101)).toEqual(broken);
     expect(withExitCode(broken, 101)).toEqual(broken);
+  });
+
+  it("include one failure if a suite has no report, or ran none of its tests", () => {
+    const failures = ["the suite ran no test"];
+    for (const report of ["", "<testsuites></testsuites>"]) {
+      const counts = withSomeTest(junitCounts(report));
+      expect(counts).toEqual({ passed: 0, failed: 1, skipped: 0, failures });
+    }
+    const skipped = junitCounts('<testcase name="GET /v1/table"><skipped/></testcase>');
+    expect(withSomeTest(skipped)).toEqual({ passed: 0, failed: 1, skipped: 1, failures });
+    const passed = junitCounts('<testcase name="GET /v1/table"></testcase>');
+    expect(withSomeTest(passed)).toEqual(passed);
   });
 });
