@@ -5,7 +5,7 @@
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { PAGE_TOKENS } from "./targets.mjs";
-import { tokenProperties } from "./token-properties.mjs";
+import { tokenCorpus, tokenProperties } from "./token-properties.mjs";
 
 /** Runs of one property with one seed. */
 const RUNS = 1000;
@@ -25,7 +25,8 @@ export async function runPageTokens(target, seconds, signal, first = Date.now() 
   let runs = 0;
   for (let seed = first; elapsed() < seconds && !signal.aborted; seed++) {
     for (const [name, property] of properties) {
-      const details = fc.check(property, { seed, numRuns: RUNS });
+      const examples = tokenCorpus[name];
+      const details = fc.check(property, { seed, numRuns: RUNS, examples });
       runs += details.numRuns;
       if (details.failed) {
         const finding = `${name}: ${fc.defaultReportMessage(details)}\nrepeat it: node scripts/fuzz/page-tokens.mjs 1 ${seed}`;

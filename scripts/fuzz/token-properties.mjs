@@ -2,7 +2,17 @@
  * Properties of page tokens and of cursors of the change feed, for any text that a client sends.
  */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
+
+/**
+ * The checked-in inputs by property, which every run tries first. Put an input that made a property fail here.
+ *
+ * @type {Record<string, [unknown, ...unknown[]][]>}
+ */
+export const tokenCorpus = JSON.parse(
+  readFileSync(new URL("./corpus/page-tokens.json", import.meta.url), "utf8"),
+);
 
 /** The code of an error of the client. */
 const INVALID_INPUT = 13;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { describe, it } from "vitest";
-import { tokenProperties } from "../../../scripts/fuzz/token-properties.mjs";
+import { describe, expect, it } from "vitest";
+import { tokenCorpus, tokenProperties } from "../../../scripts/fuzz/token-properties.mjs";
 import * as paging from "../../../src/api/paging.js";
 import * as tokens from "../../../src/catalog/page-token.js";
 import * as cursors from "../../../src/operations/rows/change-cursor.js";
@@ -10,7 +10,14 @@ const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000);
 const properties = Object.entries(tokenProperties({ ...tokens, ...paging, ...cursors }));
 
 describe(`tokens of clients (TEST_SEED=${seed})`, () => {
-  it.each(properties)("%s", (_, property) => {
-    fc.assert(property as fc.IProperty<unknown>, { seed, numRuns: 300 });
+  it.each(properties)("%s", (name, property) => {
+    const examples = tokenCorpus[name] ?? [];
+    expect(examples.length).toBeGreaterThan(0);
+    const numRuns = 300 + examples.length;
+    fc.assert(property as fc.IProperty<unknown>, { seed, numRuns, examples });
+  });
+
+  it("have a corpus for these properties only", () => {
+    expect(Object.keys(tokenCorpus)).toEqual(properties.map(([name]) => name));
   });
 });
