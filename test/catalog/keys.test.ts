@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { waitFor } from "../harness/wait-for.js";
 import { describeOnEachDatabase } from "./catalog-databases.js";
 
@@ -129,22 +129,47 @@ describe("API keys", () => {
       });
     });
 
-    it("take effect on a running server when another process creates or revokes them", async () => {
+    it("that another process creates or revokes are so on a server after the greatest age of an answer", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");
       const hash = newHash();
-      expect(await server.keys.findByHash(hash)).toBeUndefined();
-      const key = await tool.keys.create({ name: "a", role: "read", hash });
-      // A key is cached for a millisecond with SQLite and for a second with Postgres.
-      const timeouts = { timeoutMs: kind === "sqlite" ? 100 : 2_000, intervalMs: 2 };
-      const isKnown = async () => (await server.keys.findByHash(hash)) !== undefined;
-      await waitFor("the key is known", isKnown, timeouts);
-      expect(server.keys.findByHashSync(hash)).toEqual(key);
-      await tool.keys.revoke(key.id);
-      const isRevoked = async () => (await server.keys.findByHash(hash)) === undefined;
-      await waitFor("the key is revoked", isRevoked, timeouts);
+      // secure.md promises a second with Postgres, and "at once" with SQLite.
+      const greatestAge = kind === "sqlite" ? 1 : 1_000;
+      // The test moves the clock that the ages are measured with, so no machine is too slow for it.
+      vi.useFakeTimers({ toFake: ["performance"] });
+      try {
+        expect(await server.keys.findByHash(hash)).toBeUndefined();
+        const key = await tool.keys.create({ name: "a", role: "read", hash });
+        vi.advanceTimersByTime(greatestAge);
+        expect(await server.keys.findByHash(hash)).toEqual(key);
+        expect(server.keys.findByHashSync(hash)).toEqual(key);
+        await tool.keys.revoke(key.id);
+        vi.advanceTimersByTime(greatestAge);
+        expect(await server.keys.findByHash(hash)).toBeUndefined();
+      } finally {
+        vi.useRealTimers();
+      }
     });
+
+    it.runIf(kind === "postgres")(
+      "are no longer valid after a second if the catalog does not answer",
+      async () => {
+        const server = await newCatalog().open();
+        const hash = newHash();
+        vi.useFakeTimers({ toFake: ["performance"] });
+        try {
+          const key = await server.keys.create({ name: "a", role: "read", hash });
+          await server.close();
+          vi.advanceTimersByTime(999);
+          expect(await server.keys.findByHash(hash)).toEqual(key);
+          vi.advanceTimersByTime(1);
+          await expect(server.keys.findByHash(hash)).rejects.toThrow();
+        } finally {
+          vi.useRealTimers();
+        }
+      },
+    );
 
     it("that do not exist cost no query for a while, and new keys are accepted soon after creation", async () => {
       const open = newCatalog();
