@@ -4,6 +4,7 @@ import { type Dex, dexMissing, startDex } from "../harness/dex.js";
 import { expectFailure } from "../harness/expect-failure.js";
 import { type Server, startServer } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
+import { waitFor } from "../harness/wait-for.js";
 
 describe.skipIf(dexMissing)(`tokens of dex${dexMissing ? ` (${dexMissing})` : ""}`, () => {
   let dex: Dex;
@@ -58,5 +59,39 @@ describe.skipIf(dexMissing)(`tokens of dex${dexMissing ? ` (${dexMissing})` : ""
     const reply = await server.client.withKey(token).post("/v1/table/t/exists");
     expectFailure(reply, 401, 16);
     expect(reply.json.error).toContain("has an invalid signature");
+  });
+
+  it("carry the grants of a group", async () => {
+    const grant = { subject: "g:analysts", object: 'joust_table:["t"]', privilege: "SELECT" };
+    const other = await startServerForTest({ args: oidc(dex.client).slice(0, 4) });
+    await other.client.createTable("t", items(4));
+    const withGroups = other.client.withKey((await dex.tokens("openid groups")).access_token);
+    const without = other.client.withKey((await dex.tokens("openid")).access_token);
+    expectFailure(await withGroups.post("/v1/table/t/count_rows"), 404, 4);
+    await other.client.ok("/admin/authz/acl/add", { ...grant, filter: "id < 3" });
+    expect(await withGroups.count("t")).toBe(3);
+    expectFailure(await withGroups.post("/v1/table/t/insert", items(1)), 403, 15, /insert/);
+    expectFailure(await without.post("/v1/table/t/count_rows"), 404, 4);
+    await other.client.ok("/admin/authz/acl/delete", grant);
+    expectFailure(await withGroups.post("/v1/table/t/count_rows"), 404, 4);
+  });
+
+  // Last, because dex signs with other keys afterwards.
+  it("stay valid while dex is down, and end when it publishes other keys", async () => {
+    const exists = async (token: string) => {
+      const reply = await server.client.withKey(token).post("/v1/table/t/exists");
+      return reply.status;
+    };
+    const { access_token: former, id_token: unused } = await dex.tokens("openid groups");
+    expect(await exists(former)).toBe(200);
+    await dex.pause();
+    expect(await exists(former)).toBe(200);
+    // The server has not seen this token, so it verifies the signature with the former keys.
+    expect(await exists(unused as string)).toBe(200);
+    await dex.resume();
+    const { access_token: token } = await dex.tokens("openid groups");
+    await waitFor("the server fetches the new keys", async () => (await exists(token)) === 200);
+    expect(await exists(former)).toBe(401);
+    expect(await exists(unused as string)).toBe(401);
   });
 });

@@ -9,7 +9,7 @@ import { removeDir, tempDir } from "./temp.js";
 const dex = findProgram("dex", goDirectories());
 
 /** Why tests on dex cannot run here; undefined when they can. For `describe.skipIf`. */
-export const dexMissing = dex ? undefined : "dex is not on PATH";
+export const dexMissing = dex ? undefined : "dex is not installed (.ci/install-dex)";
 
 /** The client of OAuth that dex knows. It is the audience of its tokens. */
 const CLIENT = "joust";
@@ -21,12 +21,17 @@ export interface Dex {
   readonly groups: readonly string[];
   /** The tokens of the client credentials flow (RFC 6749, 4.4). */
   tokens(scope: string): Promise<{ access_token: string; id_token?: string }>;
+  /** Ends the process. */
+  pause(): Promise<void>;
+  /** Starts it again after `pause`, with new signing keys. */
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Starts dex, a provider of OpenID Connect, on loopback. Its signing keys are in memory. */
 export async function startDex(groups: readonly string[]): Promise<Dex> {
   if (!dex) throw new Error(dexMissing);
+  const program = dex;
   const directory = tempDir("dex");
   const port = await getPort({ host: "127.0.0.1" });
   const issuer = `http://127.0.0.1:${port}/dex`;
@@ -45,11 +50,13 @@ export async function startDex(groups: readonly string[]): Promise<Dex> {
       staticClients: [{ ...client, clientCredentialsClaims: { groups } }],
     }),
   );
-  const { process: running } = await startProcess(
-    dex,
-    { args: ["serve", config], cwd: directory, env: {} },
-    (output) => /listening on/.test(output) || undefined,
-  ).catch((error: unknown) => {
+  const start = () =>
+    startProcess(
+      program,
+      { args: ["serve", config], cwd: directory, env: {} },
+      (output) => /listening on/.test(output) || undefined,
+    );
+  let { process: running } = await start().catch((error: unknown) => {
     removeDir(directory);
     throw error;
   });
@@ -68,6 +75,12 @@ export async function startDex(groups: readonly string[]): Promise<Dex> {
       const text = await reply.text();
       if (!reply.ok) throw new Error(`dex answered ${reply.status}: ${text}`);
       return JSON.parse(text);
+    },
+    async pause() {
+      await running.stop();
+    },
+    async resume() {
+      ({ process: running } = await start());
     },
     async stop() {
       await running.stop();
