@@ -138,9 +138,12 @@ export class Check {
       case "denied": {
         expect(answer.status, title).toBe(403);
         // A caller with a role and without grants gets the name of the role that suffices.
-        const isByRole = caller.role !== "none";
-        const missing = new RegExp(`privileges? .*${outcome.missing.join(".*")}`);
-        return expectFailure(answer, 403, 15, isByRole ? /needs (write|admin)/ : missing);
+        const reason =
+          caller.role === "none"
+            ? new RegExp(`privileges? .*${outcome.missing.join(".*")}`)
+            : /needs (write|admin)/;
+        expect(answer.json.detail, title).toMatch(reason);
+        return expectFailure(answer, 403, 15);
       }
       case "hidden": {
         // LanceDB's clients take it as success that a table to drop is missing, but not that its namespace is.
