@@ -10,6 +10,7 @@ import type { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { IdempotentRequests } from "./idempotency/idempotency.js";
 import type { Transactions } from "./transactions/transactions.js";
 
@@ -31,6 +32,10 @@ export interface Services {
   readonly threads: Threads;
   /** Absent in threads other than the main thread. */
   readonly limits: Pick<LimitMemory, "refusals"> | undefined;
+  /** Counts HTTP requests. */
+  readonly requests: RequestMetrics;
+  /** Counts calls of Flight SQL. Absent in threads other than the main thread. */
+  readonly flightCalls: RequestMetrics | undefined;
   readonly log: Logger;
   /** Undefined without `--audit-log`. */
   readonly audit: AuditLog | undefined;

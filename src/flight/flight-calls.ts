@@ -3,6 +3,7 @@ import type { Authenticator } from "../auth/authenticator.js";
 import type { FlightEvent, FlightReply } from "../engine/index.js";
 import type { Limiter } from "../limits/limiter.js";
 import { FlightCall } from "./flight-call.js";
+import { httpStatus } from "./http-status.js";
 import { logCall } from "./log-call.js";
 
 export interface FlightDependencies {
@@ -41,6 +42,8 @@ export class FlightCalls {
     const call = this.#calls.get(number) ?? new FlightCall(this.dependencies, event);
     this.#calls.delete(number);
     call.end(report);
+    const { operation, status, ms } = report;
+    this.dependencies.services.flightCalls?.count(operation, httpStatus(status), ms);
     logCall(this.dependencies.services.log, report);
   }
 }

@@ -14,6 +14,7 @@ import type { ReplyLimiter } from "./reply-limiter.js";
 import type { RequestDependencies } from "./request-dependencies.js";
 import { RequestHandler } from "./request-handler.js";
 import { admitUnauthenticated, refusalOf } from "./request-limits.js";
+import { PROBE } from "./request-operations.js";
 import { RequestObserver } from "./request-record.js";
 import { type Route, routes } from "./route.js";
 import { type RouteMatch, Router } from "./router.js";
@@ -157,6 +158,7 @@ export class Server implements ServerContext, Drainable {
     const path = req.getUrl();
     const headers = new Headers(req);
     if (headers.framingError !== undefined) {
+      this.options.services.requests.count("", 400, 0);
       rejectFraming(res, headers.framingError, path, this.replyHeaders(headers));
       return;
     }
@@ -193,6 +195,7 @@ export class Server implements ServerContext, Drainable {
   }
 
   #probe(request: HttpRequest, path: string): void {
+    request.operation = PROBE;
     const status = path === "/readyz" ? this.#readiness() : "ok";
     request.respond({
       kind: "encoded",
@@ -278,6 +281,8 @@ export class Server implements ServerContext, Drainable {
 
   requestFinished(request: HttpRequest, status: number): void {
     if (this.#draining) this.#lastRequest = performance.now();
+    const ms = performance.now() - request.started;
+    this.options.services.requests.count(request.operation, status, ms);
     if (!this.#reportsRequests) return;
     request.record?.finish(status);
     if (!this.#logsRequests) return;
@@ -286,7 +291,7 @@ export class Server implements ServerContext, Drainable {
         operation: request.operation,
         path: request.path,
         status,
-        ms: Math.round((performance.now() - request.started) * 100) / 100,
+        ms: Math.round(ms * 100) / 100,
         requestId: request.requestId,
         ...request.record?.traceIds,
       },

@@ -58,6 +58,7 @@ export async function listen({
         config,
         engine: engine.share(),
         shared: shared.buffer,
+        requests: services.requests.buffer,
         limits: { rules: limits.rules, buffers: limits.memory.buffers },
       },
       targets: {

@@ -5,6 +5,8 @@ import {
   startOrphanedTableRemoval,
 } from "../catalog/tables/orphaned-table-removal.js";
 import type { Config } from "../config/config.js";
+import { flightOperations } from "../flight/flight-operations.js";
+import { requestOperations } from "../http/request-operations.js";
 import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
@@ -15,11 +17,13 @@ import { viewRefresh } from "../jobs/view-refresh.js";
 import { startMaintenance } from "../maintenance/maintenance.js";
 import { maintenanceKinds } from "../maintenance/maintenance-jobs.js";
 import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js";
+import { operations } from "../operations/index.js";
 import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
 import { endTableWork, endTableWorkInThread } from "../tables/table-writes.js";
 import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
+import { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { Storage } from "./open-storage.js";
 import { Workers } from "./workers.js";
 
@@ -83,6 +87,8 @@ export async function startServices(
     prewarming: new PrewarmQueue(),
     threads: workers,
     limits,
+    requests: RequestMetrics.create(requestOperations(operations), config.httpThreads),
+    flightCalls: RequestMetrics.create(flightOperations, 1),
     log,
     audit,
   };

@@ -15,6 +15,7 @@ import { isPostgres } from "../foundation/addresses.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
+import type { RequestMetrics } from "../telemetry/request-metrics.js";
 import type { SharedState } from "../threads/shared-state.js";
 import type { ThreadRpc } from "../threads/thread-rpc.js";
 
@@ -25,6 +26,7 @@ interface WorkerDependencies {
   readonly shared: SharedState;
   readonly mainThread: ThreadRpc;
   readonly audit: AuditLog | undefined;
+  readonly requests: RequestMetrics;
 }
 
 type KeyLookup = Pick<KeyStore, "findByHash" | "findByHashSync">;
@@ -38,7 +40,7 @@ export function workerServices(dependencies: WorkerDependencies): {
   services: Services;
   keys: KeyLookup;
 } {
-  const { config, engine, log, shared, mainThread, audit } = dependencies;
+  const { config, engine, log, shared, mainThread, audit, requests } = dependencies;
   const reader = isPostgres(config.catalog) ? undefined : openReader(config.catalog, shared.epoch);
   const localTables = reader && tableCache(reader);
   const localKeys = reader && keyCache(reader);
@@ -69,6 +71,8 @@ export function workerServices(dependencies: WorkerDependencies): {
     prewarming: mainThread.remote("prewarming"),
     threads: mainThread.remote("threads"),
     limits: undefined,
+    requests,
+    flightCalls: undefined,
     audit,
   };
   const keys = mainThread.remote<KeyLookup>("keys", {

@@ -4,6 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ReportedKeyUses } from "../auth/key-uses.js";
 import type { Config } from "../config/config.js";
 import { Engine } from "../engine/index.js";
+import { requestOperations } from "../http/request-operations.js";
 import type { Server } from "../http/server.js";
 import { type LimitBuffers, LimitMemory } from "../limits/limit-memory.js";
 import type { LimitOwner } from "../limits/limit-owner.js";
@@ -14,6 +15,7 @@ import { endTableWorkInThread } from "../tables/table-writes.js";
 import { AuditBuffer } from "../telemetry/audit/audit-log.js";
 import { createLogger } from "../telemetry/logger.js";
 import { startTracing, stopTracing } from "../telemetry/otlp/start.js";
+import { RequestMetrics } from "../telemetry/request-metrics.js";
 import { tracing } from "../telemetry/tracing.js";
 import { forwardToMainThread } from "../threads/forwarded-operations.js";
 import { SharedState } from "../threads/shared-state.js";
@@ -28,10 +30,14 @@ import { workerServices } from "./worker-services.js";
 export interface WorkerInput {
   /** Name of the thread, for the log. */
   readonly name: string;
+  /** Of the thread. The main thread is 0. */
+  readonly number: number;
   readonly config: Config;
   /** The number under which the main thread shares its engine. */
   readonly engine: number;
   readonly shared: SharedArrayBuffer;
+  /** The buffer of `RequestMetrics`. */
+  readonly requests: SharedArrayBuffer;
   readonly limits: { readonly rules: LimitRules; readonly buffers: LimitBuffers };
 }
 
@@ -68,7 +74,10 @@ const targets = {
 const mainThread = new ThreadRpc(parentPort as Port, targets);
 const buffer = config.auditLog && new AuditBuffer(remoteAuditLines(mainThread));
 const audit = buffer && workerAuditLog(buffer);
-const { services, keys } = workerServices({ config, engine, log, shared, mainThread, audit });
+const names = requestOperations(operations);
+const requests = RequestMetrics.attach(names, input.requests, input.number);
+const base = { config, engine, log, shared, mainThread, audit, requests };
+const { services, keys } = workerServices(base);
 const keyUses = new ReportedKeyUses((id) => mainThread.notify("keyUses", "add", [id]));
 targets.server = createHttpServer({
   services,

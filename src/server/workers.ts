@@ -23,7 +23,7 @@ interface WorkerThread {
 export interface WorkersOptions {
   /** Number of worker threads. */
   readonly count: number;
-  readonly input: Omit<WorkerInput, "name">;
+  readonly input: Omit<WorkerInput, "name" | "number">;
   /** The objects of the main thread that the workers call. */
   readonly targets: Targets;
   readonly log: Logger;
@@ -48,7 +48,7 @@ export class Workers implements Threads {
   start({ count, input, targets, log }: WorkersOptions): void {
     for (let number = 2; number < count + 2; number++) {
       const name = `joust-http-${number}`;
-      const workerData: WorkerInput = { ...input, name };
+      const workerData: WorkerInput = { ...input, name, number: number - 1 };
       const worker = new Worker(new URL("./worker.js", import.meta.url), { name, workerData });
       worker.on("error", (err) => log.error({ err, thread: name }, "a thread has failed"));
       worker.on("exit", () => void this.#onExit(name, log));

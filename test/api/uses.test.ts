@@ -20,6 +20,8 @@ const names: Record<ServiceName, true> = {
   prewarming: true,
   threads: true,
   limits: true,
+  requests: true,
+  flightCalls: true,
   log: true,
   audit: true,
 };

@@ -18,6 +18,7 @@ import { Server } from "../../src/http/server.js";
 import type { Limiter } from "../../src/limits/limiter.js";
 import type { Freshness } from "../../src/tables/target.js";
 import { createLogger, type Logger } from "../../src/telemetry/logger.js";
+import { RequestMetrics } from "../../src/telemetry/request-metrics.js";
 import { Client } from "../harness/client.js";
 
 export interface SmallServer {
@@ -56,6 +57,7 @@ export function setupSmallServer(options: SmallServerOptions): SmallServer {
   const server = new Server({
     services: {
       config,
+      requests: RequestMetrics.create([], 1),
       log: options.log ?? createLogger("silent"),
       // No caller has a grant.
       grants: { heldSync: () => [], held: async () => [] },

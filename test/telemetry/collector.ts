@@ -47,8 +47,9 @@ export interface Span {
 
 export interface Sample {
   readonly name: string;
-  readonly type: "gauge" | "counter";
+  readonly type: "gauge" | "counter" | "histogram";
   readonly attributes: Attributes;
+  /** Of a histogram: the number of observations. */
   readonly value: number;
   readonly resource: Attributes;
 }
@@ -136,16 +137,16 @@ function decodeSamples(bytes: Uint8Array): Sample[] {
   const found: Sample[] = [];
   for (const { resource, scopeMetrics } of resourceMetrics) {
     for (const { metrics = [] } of scopeMetrics) {
-      for (const { name, gauge, sum } of metrics) {
+      for (const { name, gauge, sum, histogram } of metrics) {
         if (sum && !(sum.isMonotonic && /CUMULATIVE/.test(sum.aggregationTemporality))) {
           throw new Error(`the counter ${name} is not a cumulative monotonic sum`);
         }
-        for (const point of (gauge ?? sum).dataPoints ?? []) {
+        for (const point of (gauge ?? sum ?? histogram).dataPoints ?? []) {
           found.push({
             name,
-            type: gauge ? "gauge" : "counter",
+            type: gauge ? "gauge" : sum ? "counter" : "histogram",
             attributes: attributesOf(point.attributes),
-            value: point.asDouble ?? Number(point.asInt),
+            value: point.asDouble ?? Number(point.asInt ?? point.count),
             resource: attributesOf(resource.attributes),
           });
         }

@@ -2,8 +2,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
+import { sqlPort } from "../flight/sql-port.js";
+import { items } from "../harness/arrow.js";
+import { FlightClient } from "../harness/flight-client.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const folder = join(import.meta.dirname, "../../packaging/grafana");
 const dashboard = JSON.parse(readFileSync(join(folder, "dashboard.json"), "utf8"));
@@ -15,7 +19,18 @@ type Rule = { alert: string; expr: string; annotations: { summary: string; descr
 const rules: Rule[] = alerts.groups.flatMap((group: { rules: Rule[] }) => group.rules);
 const targets: Target[] = dashboard.panels.flatMap((panel: { targets: Target[] }) => panel.targets);
 
-const metricsIn = (expression: string): string[] => expression.match(/\bjoust_[a-z_]+/g) ?? [];
+/** The histograms by the name of their metric, not of its series. */
+const metricsIn = (expression: string): string[] =>
+  (expression.match(/\bjoust_[a-z_]+/g) ?? []).map((name) => name.replace(/_bucket$/, ""));
+
+/** `metric label`, for each label that an expression selects, apart from those that Prometheus adds. */
+const labelsIn = (expression: string): string[] =>
+  [...expression.matchAll(/\b(joust_[a-z_]+)\{([^}]*)\}/g)].flatMap(([, name, selector]) =>
+    [...(selector as string).matchAll(/([a-z_]+)[=!]/g)]
+      .map(([, label]) => label as string)
+      .filter((label) => label !== "job")
+      .map((label) => `${name} ${label}`),
+  );
 
 /** Metrics that appear only after an event: a round of maintenance, a refusal. */
 const eventual = ["joust_maintenance_last_round_timestamp_seconds"];
@@ -25,12 +40,28 @@ it("uses only metrics that a server with all options serves", async () => {
   const limits = join(dir, "limits.yaml");
   writeFileSync(limits, "defaults: { caller: { requests_per_second: 1000 } }\n");
   const args = ["--limits", limits, "--audit-log", join(dir, "audit.log")];
-  const { client } = await startServerForTest({ args });
-  const { text } = await client.get("/metrics");
+  const server = await startServerForTest({ args });
+  const { client } = server;
+  await client.createTable("t", items(3));
+  await client.ok("/v1/table/t/create_index", { column: "id", index_type: "BTREE" });
+  await waitFor("the job", async () => (await client.get("/metrics")).text.includes("joust_jobs{"));
+  const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+  await flight.sql("SELECT * FROM t");
+  flight.close();
+  const { text } = await waitFor("the end of the call", async () => {
+    const answer = await client.get("/metrics");
+    return answer.text.includes("joust_flight_requests_total{") && answer;
+  });
   const served = [...text.matchAll(/^# TYPE (joust_[a-z_]+) /gm)].map(([, name]) => name as string);
   const used = [...targets, ...rules].flatMap(({ expr }) => metricsIn(expr));
   expect(used.length).toBeGreaterThan(15);
   expect([...new Set(used)].filter((name) => ![...served, ...eventual].includes(name))).toEqual([]);
+  const labels = [...text.matchAll(/^(joust_[a-z_]+)\{(.*)\} /gm)].flatMap(([, name, set]) =>
+    [...(set as string).matchAll(/([a-z_]+)="/g)].map(([, label]) => `${name} ${label}`),
+  );
+  const selected = [...targets, ...rules].flatMap(({ expr }) => labelsIn(expr));
+  expect(selected.length).toBeGreaterThan(5);
+  expect(selected.filter((label) => !labels.includes(label))).toEqual([]);
   // Each metric is on the dashboard, so that a new one is not forgotten.
   const shown = targets.flatMap(({ expr }) => metricsIn(expr));
   expect(served.filter((name) => !shown.includes(name))).toEqual(["joust_maintenance_on"]);

@@ -3,18 +3,18 @@ import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { measureMetrics } from "./measure-metrics.js";
 
-/** Background work and memory in the text format of Prometheus, measured at each scrape. */
+/** Requests, background work and memory in the text format of Prometheus, measured at each scrape. */
 export const getMetrics: Operation = operation({
   id: "GetMetrics",
   methods: ["GET"],
   path: "/metrics",
-  summary: "Jobs, maintenance, memory and the audit log in the text format of Prometheus",
+  summary: "Requests, jobs, maintenance, memory and the audit log in the text format of Prometheus",
   tag: "Server",
   params: nothing,
   body: { kind: "none" },
   access: accessTo("server", "select"),
   mainThreadOnly: true,
-  uses: ["audit", "config", "engine", "jobs", "limits", "maintenance"],
+  uses: ["audit", "config", "engine", "flightCalls", "jobs", "limits", "maintenance", "requests"],
   async handle(services) {
     const registry = await measureMetrics(services);
     const text = await registry.metrics();

@@ -2,21 +2,43 @@ import { Counter, Gauge, Registry } from "prom-client";
 import type { Services } from "../../api/services.js";
 import { flightStats, type MemoryUsage } from "../../engine/index.js";
 import type { AuditCounters } from "../../telemetry/audit/audit-log.js";
+import { measureRequests } from "./measure-requests.js";
+
+const HTTP = {
+  count: "joust_http_requests_total",
+  countHelp: "HTTP requests that have ended, by operation and status; 499: the client disconnected",
+  duration: "joust_http_request_duration_seconds",
+  durationHelp: "From the head of an HTTP request to the end of its reply, by operation",
+};
+
+const FLIGHT = {
+  count: "joust_flight_requests_total",
+  countHelp:
+    "Calls of Flight SQL that have ended, by method and the HTTP status of their gRPC code",
+  duration: "joust_flight_request_duration_seconds",
+  durationHelp: "Durations of calls of Flight SQL, by method",
+};
 
 /** The services that have something to measure. */
-type Measured = Pick<Services, "audit" | "config" | "engine" | "jobs" | "limits" | "maintenance">;
+type Measured = Pick<
+  Services,
+  "audit" | "config" | "engine" | "flightCalls" | "jobs" | "limits" | "maintenance" | "requests"
+>;
 
 /** Measures all metrics of the process. */
 export async function measureMetrics({
   audit,
   engine,
+  flightCalls,
   jobs,
   limits,
   maintenance,
   config,
+  requests: httpRequests,
 }: Measured): Promise<Registry> {
   const registry = new Registry();
   const registers = [registry];
+  measureRequests(httpRequests, HTTP, registry);
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
   const byState = new Gauge({
     name: "joust_jobs",
@@ -43,6 +65,7 @@ export async function measureMetrics({
   }
   measureMemory(engine.memory(), registers);
   measureFlight(registers);
+  if (flightCalls && flightStats()) measureRequests(flightCalls, FLIGHT, registry);
   const { requests, plans } = engine.ended();
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   counter("joust_timed_out_total", "Queries and view refreshes that exceeded the time limit").inc(

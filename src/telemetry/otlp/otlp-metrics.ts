@@ -6,6 +6,7 @@ import {
   AggregationTemporality,
   type CollectionResult,
   DataPointType,
+  type Histogram,
   MeterProvider,
   type MetricData,
   type MetricProducer,
@@ -70,6 +71,35 @@ class RegistryProducer implements MetricProducer {
 
 /** prom-client declares `type` as a number, but it is text. */
 type Metric = Omit<MetricObjectWithValues<MetricValue<string>>, "type"> & { type: unknown };
+type Labels = Record<string, string | number>;
+type NamedValue = { metricName: string; labels: Labels; value: number };
+type HistogramInProgress = {
+  buckets: { boundaries: number[]; counts: number[] };
+  count: number;
+  sum: number;
+};
+
+/** The buckets of a histogram, by its other labels. prom-client has cumulative counts in them. */
+function histograms({ values, name }: Metric): { labels: Labels; value: Histogram }[] {
+  const found = new Map<string, { labels: Labels; value: HistogramInProgress }>();
+  for (const { metricName, labels, value } of values as NamedValue[]) {
+    const { le, ...others } = labels;
+    const key = JSON.stringify(others);
+    const entry = found.get(key) ?? {
+      labels: others,
+      value: { buckets: { boundaries: [], counts: [] }, count: 0, sum: 0 },
+    };
+    found.set(key, entry);
+    const { buckets } = entry.value;
+    if (metricName === `${name}_sum`) entry.value.sum = value;
+    else if (metricName === `${name}_bucket`) {
+      if (le !== "+Inf") buckets.boundaries.push(Number(le));
+      buckets.counts.push(value - entry.value.count);
+      entry.value.count = value;
+    }
+  }
+  return [...found.values()];
+}
 
 /** @throws Error for a type that has no conversion */
 export function metricData(metric: Metric, startTime: HrTime, endTime: HrTime): MetricData {
@@ -91,6 +121,15 @@ export function metricData(metric: Metric, startTime: HrTime, endTime: HrTime): 
   if (metric.type === "gauge") return { ...common, dataPointType: DataPointType.GAUGE };
   if (metric.type === "counter") {
     return { ...common, dataPointType: DataPointType.SUM, isMonotonic: true };
+  }
+  if (metric.type === "histogram") {
+    const dataPoints = histograms(metric).map(({ labels, value }) => ({
+      startTime,
+      endTime,
+      attributes: labels,
+      value,
+    }));
+    return { ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints };
   }
   throw new Error(
     `the metric ${metric.name} is a ${metric.type}, which OTLP metrics do not include`,
