@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import { sqlPort } from "../flight/sql-port.js";
 import { items } from "../harness/arrow.js";
+import { FlightClient } from "../harness/flight-client.js";
 import { startServer } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
@@ -10,7 +12,7 @@ const withoutTraces = { OTEL_TRACES_EXPORTER: "none" };
 
 it("OTLP gets the metrics of /metrics under the same names", async () => {
   const collector = await startCollector();
-  const { client } = await startServerForTest({
+  const server = await startServerForTest({
     args: ["--audit-log", `${tempDir("audit")}/audit.log`, "--http-threads", "2"],
     env: {
       ...withoutTraces,
@@ -18,7 +20,12 @@ it("OTLP gets the metrics of /metrics under the same names", async () => {
       OTEL_METRIC_EXPORT_INTERVAL: "100",
     },
   });
+  const { client } = server;
   await client.createTable("t", items(3));
+  // A metric with labels has no sample before its first call.
+  const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+  await flight.sql("SELECT * FROM t");
+  flight.close();
   await client.ok("/v1/table/t/create_index", { column: "id", index_type: "BTREE" });
   const job = await waitFor("the number of jobs", () =>
     collector.samples.find(
