@@ -1,6 +1,6 @@
-import type { AuditFileOptions } from "../telemetry/audit/audit-file.js";
 import type { LogLevel } from "../telemetry/logger.js";
 import type { OtlpSettings } from "../telemetry/otlp/start.js";
+import type { AuditLogConfig } from "./audit-log.js";
 import type { FunctionSettings } from "./functions.js";
 import type { VendingSettings } from "./vending.js";
 
@@ -58,7 +58,7 @@ export interface Config {
   readonly limitsFile?: string;
   readonly logLevel: LogLevel;
   /** Absent without `--audit-log`. */
-  readonly auditLog?: AuditFileOptions;
+  readonly auditLog?: AuditLogConfig;
   /** Absent if the environment names no OTLP endpoint. */
   readonly otlp?: OtlpSettings;
   /** `postgres://...`, or the absolute path of a SQLite file. */

@@ -129,6 +129,11 @@ export const serverOptions = {
     type: text("FILE"),
     help: "file that gets a JSON line for each request: who did what with which result; reopened on SIGHUP",
   }),
+  "audit-log-table": option({
+    type: choice(["off", "on"]),
+    fallback: "off",
+    help: "on: the lines of --audit-log are also rows of the Lance table _audit/log.lance in the root",
+  }),
   "audit-log-size": option({
     type: size,
     fallback: "100MiB",

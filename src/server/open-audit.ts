@@ -1,14 +1,19 @@
 import type { Config } from "../config/config.js";
+import type { Engine } from "../engine/index.js";
 import { AuditFile } from "../telemetry/audit/audit-file.js";
 import { AuditBuffer, type AuditLines, type AuditLog } from "../telemetry/audit/audit-log.js";
+import { AuditTable } from "../telemetry/audit/audit-table.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { ThreadRpc } from "../threads/thread-rpc.js";
+import { auditTarget } from "./audit-target.js";
 
 /** The audit log in the main thread. */
 export interface OpenAudit {
   readonly log: AuditLog;
   /** Takes the lines of all threads. */
   readonly lines: AuditLines;
+  /** Copies the lines into the table of `--audit-log-table` from now on. */
+  openTable(engine: Engine): void;
   reopen(): Promise<void>;
   /** Writes the lines that wait. Other threads have flushed theirs. */
   close(): Promise<void>;
@@ -18,14 +23,27 @@ export interface OpenAudit {
 export async function openAudit(config: Config, log: Logger): Promise<OpenAudit | undefined> {
   if (!config.auditLog) return undefined;
   const file = await AuditFile.open(config.auditLog, log);
-  const buffer = new AuditBuffer(file);
+  let table: AuditTable | undefined;
+  const lines: AuditLines = {
+    append(text, count) {
+      file.append(text, count);
+      table?.append(text, count);
+    },
+  };
+  const buffer = new AuditBuffer(lines);
   return {
-    log: { write: (entry) => buffer.write(entry), counters: () => file.counters() },
-    lines: file,
+    log: {
+      write: (entry) => buffer.write(entry),
+      counters: () => ({ ...file.counters(), ...(table && { table: table.counters() }) }),
+    },
+    lines,
+    openTable(engine) {
+      if (config.auditLog?.table) table = new AuditTable(auditTarget(config, engine), log);
+    },
     reopen: () => file.reopen(),
-    close() {
+    async close() {
       buffer.flush();
-      return file.close();
+      await Promise.all([file.close(), table?.close()]);
     },
   };
 }

@@ -12,9 +12,17 @@ it("the audit log is off by default", () => {
 
 it("the audit log has a size and a number of files", () => {
   const path = join(cwd, "audit.log");
-  expect(load("--audit-log", "audit.log")).toEqual({ path, maxBytes: 100 * 2 ** 20, maxFiles: 10 });
+  const defaults = { path, maxBytes: 100 * 2 ** 20, maxFiles: 10, table: false };
+  expect(load("--audit-log", "audit.log")).toEqual(defaults);
   const limited = ["--audit-log-size", "1MiB", "--audit-log-files", "3"];
-  expect(load("--audit-log", path, ...limited)).toEqual({ path, maxBytes: 2 ** 20, maxFiles: 3 });
+  const files = { maxBytes: 2 ** 20, maxFiles: 3 };
+  expect(load("--audit-log", path, ...limited)).toEqual({ ...defaults, ...files });
+});
+
+it("the audit table needs the audit log", () => {
+  const table = ["--audit-log-table", "on"];
+  expect(load("--audit-log", "audit.log", ...table)).toMatchObject({ table: true });
+  expect(() => load(...table)).toThrow("--audit-log-table needs --audit-log");
 });
 
 it.each([

@@ -79,7 +79,10 @@ export async function measureMetrics({
   return registry;
 }
 
-function measureAudit({ lines, lost, writeErrors }: AuditCounters, registers: Registry[]): void {
+function measureAudit(
+  { lines, lost, writeErrors, table }: AuditCounters,
+  registers: Registry[],
+): void {
   const counter = (name: string, help: string) => new Counter({ name, help, registers });
   counter("joust_audit_lines_total", "Lines in the audit log").inc(lines);
   counter(
@@ -90,6 +93,17 @@ function measureAudit({ lines, lost, writeErrors }: AuditCounters, registers: Re
     "joust_audit_write_errors_total",
     "Writes, rotations and closes of the audit log that failed",
   ).inc(writeErrors);
+  if (!table) return;
+  counter("joust_audit_table_rows_total", "Lines of the audit log in the audit table").inc(
+    table.rows,
+  );
+  counter(
+    "joust_audit_table_lost_lines_total",
+    "Lines of the audit log that the audit table lacks because its storage was failing",
+  ).inc(table.lost);
+  counter("joust_audit_table_write_errors_total", "Appends to the audit table that failed").inc(
+    table.writeErrors,
+  );
 }
 
 function countRefusals(limits: NonNullable<Measured["limits"]>, registers: Registry[]): void {

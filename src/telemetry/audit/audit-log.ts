@@ -64,6 +64,16 @@ export interface AuditCounters {
   /** Lines that are in no file: the disk was full for too long. */
   readonly lost: number;
   readonly writeErrors: number;
+  /** Of the copy of the lines in a Lance table; absent: there is none. */
+  readonly table?: AuditTableCounters;
+}
+
+export interface AuditTableCounters {
+  /** Lines in the table. */
+  readonly rows: number;
+  /** Lines that the table lacks, and the file has. */
+  readonly lost: number;
+  readonly writeErrors: number;
 }
 
 /** The audit log as requests use it. */

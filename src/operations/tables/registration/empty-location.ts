@@ -2,6 +2,7 @@ import type { Services } from "../../../api/services.js";
 import { locationTaken } from "../../../catalog/failures.js";
 import { clientLocation, parentLocations } from "../../../catalog/tables/client-location.js";
 import { invalidInput } from "../../../foundation/errors.js";
+import { AUDIT_FOLDER } from "../../../telemetry/audit/audit-location.js";
 
 /**
  * Checks that a location that a client chose for a new table is empty: existing files would become part of the table.
@@ -15,6 +16,9 @@ export async function checkEmptyLocation(
   if (requested === undefined) return undefined;
   const { config, engine } = services;
   const location = clientLocation(config.root, requested);
+  if (parentLocations(config.root, `${location}/-`)[0]?.endsWith(`/${AUDIT_FOLDER}`)) {
+    throw invalidInput("location is reserved for the audit table: choose another");
+  }
   await checkNotInTable(services, location);
   const contents = await engine.contents(location, config.storageOptions);
   if (contents === "table") throw locationTaken();

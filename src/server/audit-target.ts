@@ -1,0 +1,25 @@
+import type { Config } from "../config/config.js";
+import type { Engine } from "../engine/index.js";
+import { withTask } from "../jobs/task.js";
+import { AUDIT_TABLE } from "../telemetry/audit/audit-location.js";
+import type { AuditTarget } from "../telemetry/audit/audit-table.js";
+
+/** Rows of a fragment after a compaction. */
+const FRAGMENT_ROWS = 1_000_000;
+
+/** Opens the audit table, which may not exist yet. */
+export function auditTarget(
+  { root, storageOptions }: Pick<Config, "root" | "storageOptions">,
+  engine: Engine,
+): AuditTarget {
+  const location = `${root.replace(/\/+$/, "")}/${AUDIT_TABLE}`;
+  const table = engine.table(location, { ...storageOptions });
+  return {
+    create: (rows) => table.create(rows, false),
+    append: (rows) => table.append(rows),
+    compact: () =>
+      withTask(new AbortController().signal, (task) =>
+        table.compact({ targetRowsPerFragment: FRAGMENT_ROWS }, task, () => {}),
+      ),
+  };
+}

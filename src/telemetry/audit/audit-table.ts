@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ErrorCode, hasCode, operatorMessage } from "../../foundation/errors.js";
+import type { Logger } from "../logger.js";
+import type { AuditLines, AuditTableCounters } from "./audit-log.js";
+import { auditRows } from "./audit-rows.js";
+
+/** The Lance table of the audit log. */
+export interface AuditTarget {
+  /** @throws code 5 if there is a table */
+  create(rows: Uint8Array): Promise<unknown>;
+  /** @throws code 4 if there is no table */
+  append(rows: Uint8Array): Promise<unknown>;
+  /** Merges the small fragments of many appends. */
+  compact(): Promise<unknown>;
+}
+
+export interface AuditTableTimes {
+  /** How long lines wait to be written together, ms. */
+  readonly interval: number;
+  /** The longest pause after a failed write, ms. */
+  readonly longestPause: number;
+  /** The longest wait for the last lines at the stop of the server, ms. */
+  readonly closing: number;
+}
+
+const TIMES: AuditTableTimes = { interval: 10_000, longestPause: 300_000, closing: 10_000 };
+/** Lines of one append. */
+const MOST_ROWS = 5_000;
+/** Lines that wait for a storage that fails. Beyond it, the table lacks the oldest ones. */
+const MOST_WAITING = 50_000;
+/** Appends between two compactions. */
+const COMPACT_AFTER = 100;
+
+/**
+ * Copies the lines of the audit log into a Lance table, some seconds later. The file is the complete record: a line that
+ * the table does not take in time is only in the file. No request waits for the table.
+ */
+export class AuditTable implements AuditLines {
+  readonly #waiting: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  #failures = 0;
+  #appends = 0;
+  #closed = false;
+  #rows = 0;
+  #lost = 0;
+  #writeErrors = 0;
+
+  constructor(
+    private readonly target: AuditTarget,
+    private readonly log: Logger,
+    private readonly times: AuditTableTimes = TIMES,
+  ) {}
+
+  append(text: string, _lines: number): void {
+    if (this.#closed) return;
+    for (const line of text.split("\n")) if (line !== "") this.#waiting.push(line);
+    this.#bound();
+    // After a failure the pause decides.
+    if (this.#waiting.length >= MOST_ROWS && this.#failures === 0) void this.#write();
+    else this.#schedule(this.times.interval);
+  }
+
+  counters(): AuditTableCounters {
+    return { rows: this.#rows, lost: this.#lost, writeErrors: this.#writeErrors };
+  }
+
+  /** Writes the lines that wait, as far as the storage takes them in time. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    const given = new AbortController();
+    await Promise.race([
+      this.#writeAll().finally(() => given.abort()),
+      sleep(this.times.closing, undefined, { signal: given.signal }).catch(() => {}),
+    ]);
+    if (this.#waiting.length > 0) this.#lose(this.#waiting.length);
+  }
+
+  async #writeAll(): Promise<void> {
+    await this.#writing;
+    // Also after earlier failures, until an attempt fails.
+    while (this.#waiting.length > 0) {
+      await this.#write();
+      if (this.#failures > 0) return;
+    }
+  }
+
+  #bound(): void {
+    const surplus = this.#waiting.length - MOST_WAITING;
+    if (surplus > 0) this.#lose(surplus);
+  }
+
+  #lose(lines: number): void {
+    this.#waiting.splice(0, lines);
+    if (this.#lost === 0 || this.#closed) {
+      this.log.error({ lines }, "the audit table lacks lines; the audit log has them");
+    }
+    this.#lost += lines;
+  }
+
+  #schedule(ms: number): void {
+    if (this.#timer !== undefined || this.#closed) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#write();
+    }, ms).unref();
+  }
+
+  /** One append at a time. Never rejects. */
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeBatch().finally(() => {
+      this.#writing = undefined;
+      const { interval, longestPause } = this.times;
+      const pause = Math.min(interval * 2 ** this.#failures, longestPause);
+      if (this.#waiting.length > 0) this.#schedule(pause);
+    });
+    return this.#writing;
+  }
+
+  async #writeBatch(): Promise<void> {
+    const lines = this.#waiting.splice(0, MOST_ROWS);
+    try {
+      const rows = await auditRows(lines);
+      await this.#store(rows);
+      this.#rows += lines.length;
+      if (this.#failures > 0) this.log.info("the audit table is written again");
+      this.#failures = 0;
+    } catch (err) {
+      this.#waiting.unshift(...lines);
+      this.#bound();
+      this.#failed(err);
+      return;
+    }
+    await this.#compactSometimes();
+  }
+
+  async #store(rows: Uint8Array): Promise<void> {
+    try {
+      await this.target.append(rows);
+    } catch (error) {
+      if (!hasCode(error, ErrorCode.TableNotFound)) throw error;
+      await this.target.create(rows).catch((error) => {
+        // Another server has just created it.
+        if (!hasCode(error, ErrorCode.TableAlreadyExists)) throw error;
+        return this.target.append(rows);
+      });
+    }
+  }
+
+  async #compactSometimes(): Promise<void> {
+    this.#appends += 1;
+    if (this.#appends % COMPACT_AFTER !== 0) return;
+    try {
+      await this.target.compact();
+    } catch (err) {
+      this.log.warn({ err }, "the audit table could not be compacted");
+    }
+  }
+
+  #failed(err: unknown): void {
+    this.#writeErrors++;
+    if (this.#failures === 0) {
+      this.log.error(
+        { err, reason: operatorMessage(err) },
+        "the audit table could not be written; the audit log has its lines",
+      );
+    }
+    this.#failures++;
+  }
+}
