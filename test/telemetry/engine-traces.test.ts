@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { sqlPort } from "../flight/sql-port.js";
 import { items, vectors } from "../harness/arrow.js";
 import type { Client } from "../harness/client.js";
+import { FlightClient } from "../harness/flight-client.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
@@ -118,6 +120,32 @@ describe("spans of the engine", () => {
     expectNoValues(spans, "4711");
   });
 
+  it("show the phases of a statement of Flight SQL, which reads or changes", async () => {
+    const collector = await startCollector();
+    const server = await startServerForTest({ env: environment(collector) });
+    await server.client.createTable("t", items(30));
+    const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+    onTestFinished(() => flight.close());
+    const callOf = async (method: string, engine: string): Promise<readonly Span[]> => {
+      const { spans } = collector;
+      const call = await waitFor(`${engine} below ${method}`, () =>
+        spans.find(({ spanId, attributes }) => {
+          const own = spans.filter(({ parentSpanId }) => parentSpanId === spanId);
+          return attributes["rpc.method"] === method && names(own).includes(engine);
+        }),
+      );
+      return spans.filter(({ traceId }) => traceId === call.traceId);
+    };
+    expect((await flight.sql("SELECT * FROM t WHERE name <> '4711'")).numRows).toBe(30);
+    const read = await callOf("DoGet", "engine Engine.sqlRows");
+    expect(names(read)).toEqual(expect.arrayContaining(["plan", "execute statement"]));
+    expectNoValues(read, "4711");
+    await flight.sql("DELETE FROM t WHERE id = 4711 OR id = 3");
+    const change = await callOf("DoGet", "engine Table.delete");
+    expect(names(change)).toContain("commit");
+    expectNoValues(change, "4711");
+  });
+
   it("show the work of a job below its call", async () => {
     const collector = await startCollector();
     const { client } = await startServerForTest({ env: environment(collector) });
@@ -185,5 +213,14 @@ describe.skipIf(s3Missing)("spans of storage requests", () => {
     expect(requests.map(({ parentSpanId }) => parentSpanId)).toContain(opened?.spanId);
     expectNoValues(spans, "4711");
     expectNoValues(spans, String(s3.env.AWS_SECRET_ACCESS_KEY));
+
+    const remove = { predicate: "id = 4" };
+    const last = "POST /v1/table/{id}/delete";
+    const change = await traced(collector, client, "/v1/table/t/delete", remove, last);
+    const written = change.filter(({ name }) => name === "storage PUT");
+    const paths = written.map(({ attributes }) => String(attributes["joust.storage.path"]));
+    expect(paths.join(), names(change).join()).toMatch(/tables\/t\.lance\/_deletions\//);
+    const phases = new Set(change.map(({ spanId }) => spanId));
+    for (const { parentSpanId } of written) expect(phases).toContain(parentSpanId);
   });
 });

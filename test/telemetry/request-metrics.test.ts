@@ -1,9 +1,13 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { sqlPort } from "../flight/sql-port.js";
 import { items } from "../harness/arrow.js";
+import { createKey } from "../harness/cli.js";
 import type { Client } from "../harness/client.js";
 import { FlightClient } from "../harness/flight-client.js";
 import { startServerForTest } from "../harness/setup-server.js";
+import { tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
 import { connections } from "../threads/connections.js";
 
@@ -49,6 +53,19 @@ it("the metrics count a body that is too long, and probes apart from other reque
   expect(await sample(client, requests("QueryTable", 413))).toBe(1);
   expect(await sample(client, requests("probe", 200))).toBeGreaterThan(0);
   expect(await sample(client, requests("other", 200))).toBe(0);
+});
+
+it("the metrics count requests that a limit refuses", async () => {
+  const file = join(tempDir("limits"), "limits.yaml");
+  writeFileSync(file, "roles: { read: { requests_per_second: 1, burst: 1 } }\n");
+  const { client, root } = await startServerForTest({ args: ["--limits", file] });
+  await client.createTable("t", items(3));
+  const reader = client.withKey((await createKey(root)).key);
+  const send = () => reader.post("/v1/table/t/count_rows");
+  const statuses = (await Promise.all([send(), send(), send()])).map(({ status }) => status);
+  const refused = statuses.filter((status) => status === 429).length;
+  expect(refused).toBeGreaterThan(0);
+  expect(await sample(client, requests("CountTableRows", 429))).toBe(refused);
 });
 
 it("the metrics count calls of Flight SQL by method and status", async () => {
