@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { AuditTable, type AuditTarget } from "../../src/telemetry/audit/audit-table.js";
 import { createLogger } from "../../src/telemetry/logger.js";
@@ -122,6 +123,24 @@ describe("the copy of the lines", () => {
     await table.close();
   });
 
+  it("pauses longer after each failure, although lines go on arriving", async () => {
+    const { target } = failing();
+    const attempts: number[] = [];
+    const append = async (rows: Uint8Array) => {
+      attempts.push(performance.now());
+      await sleep(20);
+      await target.append(rows);
+    };
+    const pauses = { interval: 10, longestPause: 1_000, closing: 10 };
+    const table = new AuditTable({ ...target, append }, silentLog, pauses);
+    const arriving = setInterval(() => table.append(line(1), 1), 2);
+    onTestFinished(() => clearInterval(arriving));
+    await waitFor("five attempts", () => attempts.length >= 5);
+    // After four failures a pause has at least 10 ms * 2 ** 4.
+    expect((attempts[4] as number) - (attempts[3] as number)).toBeGreaterThanOrEqual(160);
+    await table.close();
+  });
+
   it("loses the oldest lines beyond the bound, and counts them", async () => {
     const { target, works } = failing();
     const table = new AuditTable(target, silentLog, { ...times, closing: 60_000 });
@@ -137,7 +156,7 @@ describe("the copy of the lines", () => {
     const table = new AuditTable({ create: hang, append: hang, compact: hang }, silentLog, times);
     table.append(line(1), 1);
     await table.close();
-    expect(table.counters().rows).toBe(0);
+    expect(table.counters()).toMatchObject({ rows: 0, lost: 1 });
   });
 
   it("creates the table, also if another server does so at the same time", async () => {

@@ -39,11 +39,15 @@ export class AuditTable implements AuditLines {
   readonly #waiting: string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  /** Lines of the append that runs. */
+  #inFlight = 0;
   #failures = 0;
   #appends = 0;
   #closed = false;
   #rows = 0;
   #lost = 0;
+  /** Lost lines since the last append that succeeded. */
+  #lostNow = 0;
   #writeErrors = 0;
 
   constructor(
@@ -56,7 +60,8 @@ export class AuditTable implements AuditLines {
     if (this.#closed) return;
     for (const line of text.split("\n")) if (line !== "") this.#waiting.push(line);
     this.#bound();
-    // After a failure the pause decides.
+    // The end of a write decides when the next one begins, and after a failure the pause does.
+    if (this.#writing) return;
     if (this.#waiting.length >= MOST_ROWS && this.#failures === 0) void this.#write();
     else this.#schedule(this.times.interval);
   }
@@ -74,7 +79,9 @@ export class AuditTable implements AuditLines {
       this.#writeAll().finally(() => given.abort()),
       sleep(this.times.closing, undefined, { signal: given.signal }).catch(() => {}),
     ]);
-    if (this.#waiting.length > 0) this.#lose(this.#waiting.length);
+    // The storage may still take the lines in flight, and nobody would know.
+    this.#lose(this.#waiting.length, this.#inFlight);
+    this.#reportLost();
   }
 
   async #writeAll(): Promise<void> {
@@ -91,12 +98,19 @@ export class AuditTable implements AuditLines {
     if (surplus > 0) this.#lose(surplus);
   }
 
-  #lose(lines: number): void {
+  #lose(lines: number, inFlight = 0): void {
     this.#waiting.splice(0, lines);
-    if (this.#lost === 0 || this.#closed) {
-      this.log.error({ lines }, "the audit table lacks lines; the audit log has them");
-    }
-    this.#lost += lines;
+    const isFirst = this.#lostNow === 0;
+    this.#lost += lines + inFlight;
+    this.#lostNow += lines + inFlight;
+    // The log has the start and the sum of an outage.
+    if (isFirst && !this.#closed) this.#reportLost();
+  }
+
+  #reportLost(): void {
+    if (this.#lostNow === 0) return;
+    const lines = this.#lostNow;
+    this.log.error({ lines }, "the audit table lacks lines; the audit log has them");
   }
 
   #schedule(ms: number): void {
@@ -120,13 +134,18 @@ export class AuditTable implements AuditLines {
 
   async #writeBatch(): Promise<void> {
     const lines = this.#waiting.splice(0, MOST_ROWS);
+    this.#inFlight = lines.length;
     try {
       const rows = await auditRows(lines);
       await this.#store(rows);
       this.#rows += lines.length;
       if (this.#failures > 0) this.log.info("the audit table is written again");
       this.#failures = 0;
+      this.#inFlight = 0;
+      this.#reportLost();
+      this.#lostNow = 0;
     } catch (err) {
+      this.#inFlight = 0;
       this.#waiting.unshift(...lines);
       this.#bound();
       this.#failed(err);
