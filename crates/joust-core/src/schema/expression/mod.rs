@@ -32,7 +32,7 @@ mod walk;
 mod words;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, Expr, Value};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -65,8 +65,9 @@ struct Checked {
     is_immutable: bool,
     peak: Size,
     columns: BTreeSet<String>,
-    /// See [`nulls`].
-    may_merge_lists: bool,
+    lists: nulls::Lists,
+    /// See [`Expression::with_decided_nulls`].
+    decided: OnceLock<Expression>,
 }
 
 impl Expression {
@@ -90,7 +91,8 @@ impl Expression {
             is_immutable: walk.is_immutable,
             peak: walk.peak,
             columns: walk.columns,
-            may_merge_lists: nulls::may_merge_lists(&tree.0),
+            lists: nulls::Lists::of(&tree.0, walk.comparisons),
+            decided: OnceLock::new(),
         })))
     }
 

@@ -9,20 +9,83 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use super::{Expression, parse, tokens};
 use crate::error::{Error, Result};
 
-/// Comparisons of a condition that is written again. sqlparser writes a chain of them recursively.
-const MAX_COMPARISONS: usize = 1_000;
+/// ANDs, ORs, NOTs and operands of a condition that is written again. sqlparser writes a chain of them recursively.
+const MAX_NODES: usize = 1_000;
+
+/// What DataFusion may do with the comparisons of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lists {
+    /// It merges none, or rightly.
+    Right,
+    /// It may merge comparisons that AND, OR and NOT join.
+    Joined,
+    /// It may merge comparisons inside of something else, such as `(…) IS TRUE` or `(…) = false`.
+    Inside,
+}
+
+impl Lists {
+    /// `comparisons`: those in the whole tree.
+    pub(super) fn of(tree: &Expr, comparisons: usize) -> Self {
+        let (mut is_negated, mut joined) = (false, 0);
+        let mut rest = vec![tree];
+        while let Some(expr) = rest.pop() {
+            match expr {
+                Expr::Nested(inner) => rest.push(inner),
+                Expr::UnaryOp {
+                    op: UnaryOperator::Not,
+                    expr,
+                } => {
+                    is_negated = true;
+                    rest.push(expr);
+                }
+                Expr::BinaryOp {
+                    left,
+                    op: BinaryOperator::And | BinaryOperator::Or,
+                    right,
+                } => rest.extend([left.as_ref(), right.as_ref()]),
+                comparison => {
+                    is_negated |= matches!(comparison, Expr::InList { negated: true, .. });
+                    joined += usize::from(compared(comparison).is_some());
+                }
+            }
+        }
+        if comparisons > joined + 1 {
+            return Self::Inside;
+        }
+        match is_negated && comparisons > 1 {
+            true => Self::Joined,
+            false => Self::Right,
+        }
+    }
+}
 
 impl Expression {
-    /// The same condition: true for the same rows, and false where it may also be unknown.
+    /// The same condition: true for the same rows, and false where it may also be unknown. Errors: DataFusion may
+    /// simplify it wrongly, and it cannot be written in another way.
     pub fn with_decided_nulls(&self) -> Result<Self> {
-        if !self.0.may_merge_lists {
-            return Ok(self.clone());
+        match self.0.lists {
+            Lists::Right => Ok(self.clone()),
+            Lists::Inside => Err(Error::invalid(
+                "a row filter joins comparisons with AND, OR and NOT only: write it without IS TRUE, IS FALSE, CASE, \
+                 functions or comparisons around them",
+            )),
+            Lists::Joined => match self.0.decided.get() {
+                Some(decided) => Ok(decided.clone()),
+                None => {
+                    let decided = self.decide_nulls()?;
+                    Ok(self.0.decided.get_or_init(|| decided).clone())
+                }
+            },
         }
+    }
+
+    fn decide_nulls(&self) -> Result<Self> {
         let mut tree = parse(tokens::read(self.sql())?)?;
-        let mut found = 0;
+        let mut nodes = 0;
         // A comparison under an odd number of NOTs becomes true for null, so that the NOT is false.
         let mut rest = vec![(&mut tree.0, false)];
         while let Some((expr, null)) = rest.pop() {
+            nodes += 1;
             match expr {
                 Expr::Nested(inner) => rest.push((inner, null)),
                 Expr::UnaryOp {
@@ -36,15 +99,15 @@ impl Expression {
                 } => rest.extend([(left.as_mut(), null), (right.as_mut(), null)]),
                 comparison => {
                     if let Some(operand) = compared(comparison) {
-                        found += 1;
                         *comparison = decided(comparison.clone(), operand.clone(), null);
                     }
                 }
             }
         }
-        if found > MAX_COMPARISONS {
+        if nodes > MAX_NODES {
             return Err(Error::invalid(format!(
-                "the row filters join more than {MAX_COMPARISONS} comparisons; compare with a list: column IN (…)"
+                "the row filters have more than {MAX_NODES} conditions, ANDs, ORs, NOTs and parentheses: compare with \
+                 a list, column IN (…)"
             )));
         }
         let mut whole = &tree.0;
@@ -53,34 +116,6 @@ impl Expression {
         }
         Self::new(&whole.to_string())
     }
-}
-
-/// Whether DataFusion may merge comparisons of a condition with a wrong value for null.
-pub(super) fn may_merge_lists(tree: &Expr) -> bool {
-    let (mut is_negated, mut comparisons) = (false, 0);
-    let mut rest = vec![tree];
-    while let Some(expr) = rest.pop() {
-        match expr {
-            Expr::Nested(inner) => rest.push(inner),
-            Expr::UnaryOp {
-                op: UnaryOperator::Not,
-                expr,
-            } => {
-                is_negated = true;
-                rest.push(expr);
-            }
-            Expr::BinaryOp {
-                left,
-                op: BinaryOperator::And | BinaryOperator::Or,
-                right,
-            } => rest.extend([left.as_ref(), right.as_ref()]),
-            comparison => {
-                is_negated |= matches!(comparison, Expr::InList { negated: true, .. });
-                comparisons += usize::from(compared(comparison).is_some());
-            }
-        }
-    }
-    is_negated && comparisons > 1
 }
 
 /// What a comparison that DataFusion may take for a list compares.
@@ -149,8 +184,32 @@ mod tests {
 
     #[test]
     fn too_many_comparisons_are_refused() {
-        let all = vec!["NOT x = 1"; MAX_COMPARISONS + 1].join(" OR ");
-        let refused = Expression::new(&all).unwrap().with_decided_nulls();
-        assert!(refused.unwrap_err().to_string().contains("IN (…)"));
+        for (other, times) in [("NOT x = 1", MAX_NODES), ("x > 1", 100_000)] {
+            let all = format!("NOT x = 1 OR x = 2 OR {}", vec![other; times].join(" OR "));
+            let refused = Expression::new(&all).unwrap().with_decided_nulls();
+            assert!(refused.unwrap_err().to_string().contains("IN (…)"));
+        }
+    }
+
+    #[test]
+    fn comparisons_inside_of_something_else_are_refused() {
+        for sql in [
+            "(x NOT IN (1) OR x NOT IN (2)) IS TRUE",
+            "(x IN (1) AND x IN (2)) IS FALSE",
+            "(x IN (1) AND x IN (2)) = false",
+            "(x NOT IN (1) OR x NOT IN (2)) = true AND y = 1",
+            "NOT ((x IN (1) AND x IN (2)) IS NOT TRUE)",
+            "coalesce(x NOT IN (1) OR x NOT IN (2), false)",
+            "CASE WHEN x NOT IN (1) OR x NOT IN (2) THEN true ELSE false END",
+        ] {
+            let refused = Expression::new(sql).unwrap().with_decided_nulls();
+            assert!(
+                refused.unwrap_err().to_string().contains("IS TRUE"),
+                "{sql}"
+            );
+        }
+        for sql in ["(x = 1) IS TRUE", "(x = 1) IS NOT FALSE AND y = 2"] {
+            assert!(Expression::new(sql).unwrap().with_decided_nulls().is_ok());
+        }
     }
 }

@@ -32,6 +32,8 @@ pub struct Walk {
     pub(super) held: Size,
     /// The columns that it reads, as written; of a path its first name.
     pub columns: BTreeSet<String>,
+    /// Comparisons with a list or for equality.
+    pub comparisons: usize,
 }
 
 impl Walk {
@@ -44,6 +46,7 @@ impl Walk {
             peak: Size::default(),
             held: Size::default(),
             columns: BTreeSet::new(),
+            comparisons: 0,
         }
     }
 
@@ -105,6 +108,7 @@ impl Walk {
                 for item in list {
                     inner(item)?;
                 }
+                self.comparisons += 1;
                 Ok(Size::SMALL)
             }
             Expr::Between {
@@ -147,6 +151,7 @@ impl Walk {
                 }
                 _ => {
                     let (left, right) = (inner(left)?, inner(right)?);
+                    self.comparisons += usize::from(*op == BinaryOperator::Eq);
                     self.operator(op, left, right)
                 }
             },
