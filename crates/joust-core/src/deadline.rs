@@ -51,6 +51,15 @@ impl Deadline {
         }
     }
 
+    /// The one of two deadlines that ends first.
+    pub fn or_sooner(self, other: Self) -> Self {
+        match (self.left, other.left) {
+            (_, None) => self,
+            (Some(left), Some(other)) if left <= other => self,
+            _ => other,
+        }
+    }
+
     /// The deadline of a request that has its own time limit: the earlier one.
     pub fn or_earlier(self, request: Option<Duration>) -> Self {
         match (self.left, request) {
@@ -77,11 +86,6 @@ impl Deadline {
             ENDED.fetch_add(1, Ordering::Relaxed);
             Err(self.exceeded())
         })
-    }
-
-    /// The time that is left; `None`: no limit.
-    pub fn left(&self) -> Option<Duration> {
-        self.left
     }
 
     /// Whether work took longer than the request itself allows.

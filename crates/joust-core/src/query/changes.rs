@@ -75,7 +75,7 @@ impl Table {
         // The wait for a version is no work, so --query-timeout does not end it.
         let mut request = Deadline::of_request(options.timeout);
         let end = request.spend(self.end_of_changes(&options)).await?;
-        let mut deadline = self.tables().query_deadline(request.left());
+        let mut deadline = self.tables().query_deadline(None).or_sooner(request);
         let mut answer = deadline.spend(self.changes_to(end, options)).await?;
         answer.set_deadline(deadline);
         Ok(answer)

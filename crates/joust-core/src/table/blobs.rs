@@ -67,7 +67,7 @@ impl Blob {
         self.value.as_ref().map(Value::size)
     }
 
-    /// Bytes of a range that lies within the value.
+    /// Bytes of a range that lies within the value. One read at a time: they share the time of the request.
     pub async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         match &self.value {
             Some(value) if range.start <= range.end && range.end <= value.size() => {
