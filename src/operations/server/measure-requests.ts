@@ -9,6 +9,9 @@ export interface RequestMetricNames {
   readonly durationHelp: string;
 }
 
+/** The statuses that the alert rules watch. */
+const FAILURES = [401, 429, 500, 503];
+
 /** Measures requests by operation and status, and their durations by operation. */
 export function measureRequests(
   requests: RequestMetrics,
@@ -17,10 +20,15 @@ export function measureRequests(
 ): void {
   const labelNames = ["operation", "status"];
   const counter = new Counter({ name, help, labelNames, registers: [registry] });
+  const durations = requests.durations();
+  // A rate sees the first failure only if the counter was 0 before.
+  for (const { operation } of durations) {
+    for (const status of FAILURES) counter.inc({ operation, status }, 0);
+  }
   for (const { operation, status, count } of requests.counts()) {
     counter.inc({ operation, status }, count);
   }
-  const values = requests.durations().flatMap(({ operation, buckets, sum }) => {
+  const values = durations.flatMap(({ operation, buckets, sum }) => {
     let count = 0;
     const cumulative = buckets.map((requests, at) => {
       count += requests;
