@@ -1,5 +1,13 @@
 /** The lines of commands in the audit log of a server. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -29,6 +37,26 @@ const linesOf = (path: string): Json[] =>
   readAll(path).filter((line) => line.identity?.id === identity.id);
 
 describe("the audit log of a server", () => {
+  it.skipIf(process.getuid?.() !== 0)(
+    "belongs to the owner of its folder if root runs the first command",
+    async () => {
+      const path = newLog();
+      chownSync(join(path, ".."), 12_345, 12_346);
+      const made = await runCli([
+        "key",
+        "create",
+        "--name",
+        "a",
+        tempDir("root"),
+        "--audit-log",
+        path,
+      ]);
+      expect(made.code).toBe(0);
+      const { uid, gid, mode } = statSync(path);
+      expect([uid, gid, mode & 0o777]).toEqual([12_345, 12_346, 0o600]);
+    },
+  );
+
   it("has a line for each command that changes keys or grants", async () => {
     const path = newLog();
     const server = await startServerForTest({ args: ["--audit-log", path] });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { type FileHandle, open, rename } from "node:fs/promises";
+import { type FileHandle, open, rename, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Logger } from "../logger.js";
 import type { AuditCounters, AuditEntry, AuditLines } from "./audit-log.js";
 
@@ -195,7 +196,10 @@ export class AuditAppender {
   /** @throws Error with one sentence if the file cannot be opened */
   static async open(path: string): Promise<AuditAppender> {
     try {
-      return new AuditAppender(path, await OpenFile.open(path));
+      const file = await OpenFile.open(path);
+      // The server is often another user, which must be able to open the file.
+      if (file.size === 0 && process.getuid?.() === 0) await file.giveToOwnerOf(dirname(path));
+      return new AuditAppender(path, file);
     } catch (error) {
       throw new Error(openFailure(path, error), { cause: error });
     }
@@ -239,6 +243,11 @@ class OpenFile {
       await handle.close();
       throw error;
     }
+  }
+
+  async giveToOwnerOf(folder: string): Promise<void> {
+    const { uid, gid } = await stat(folder);
+    await this.handle.chown(uid, gid);
   }
 
   /** Takes account of what another process has appended: a command such as `joust key create`. */
