@@ -151,6 +151,27 @@ describe("the copy of the lines", () => {
     expect(table.counters()).toMatchObject({ rows: 50_000, lost: 10_000 });
   });
 
+  it("keeps and converts a bounded number of bytes, however long the lines are", async () => {
+    const { target, sizes, works } = failing();
+    const table = new AuditTable(target, silentLog, { ...times, closing: 60_000 });
+    const object = "x".repeat(100_000);
+    for (let number = 0; number < 500; number++) {
+      table.append(
+        `${JSON.stringify({ time: new Date(number), object, status: 200, ms: 1 })}\n`,
+        1,
+      );
+    }
+    await waitFor("a failure", () => table.counters().writeErrors > 0);
+    works();
+    await table.close();
+    const { rows, lost } = table.counters();
+    expect(rows + lost).toBe(500);
+    // 32 MiB of lines, and an append that failed.
+    expect(rows).toBeGreaterThan(300);
+    expect(rows).toBeLessThan(360);
+    expect(Math.max(...sizes)).toBeLessThan(1_500_000);
+  });
+
   it("does not wait for a storage that hangs when the server stops", async () => {
     const hang = () => new Promise<never>(() => {});
     const table = new AuditTable({ create: hang, append: hang, compact: hang }, silentLog, times);

@@ -24,10 +24,12 @@ export interface AuditTableTimes {
 }
 
 const TIMES: AuditTableTimes = { interval: 10_000, longestPause: 300_000, closing: 10_000 };
-/** Lines of one append. */
+/** Lines of one append, and their characters: the main thread converts them at once. */
 const MOST_ROWS = 5_000;
-/** Lines that wait for a storage that fails. Beyond it, the table lacks the oldest ones. */
+const MOST_ROW_CHARACTERS = 2 ** 20;
+/** Lines that wait for a storage that fails, and their characters. Beyond it, the table lacks the oldest ones. */
 const MOST_WAITING = 50_000;
+const MOST_CHARACTERS = 32 * 2 ** 20;
 /** Appends between two compactions. */
 const COMPACT_AFTER = 100;
 
@@ -37,6 +39,8 @@ const COMPACT_AFTER = 100;
  */
 export class AuditTable implements AuditLines {
   readonly #waiting: string[] = [];
+  /** Characters of the lines that wait. */
+  #characters = 0;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   /** Lines of the append that runs. */
@@ -44,6 +48,9 @@ export class AuditTable implements AuditLines {
   #failures = 0;
   #appends = 0;
   #closed = false;
+  #closing: Promise<void> | undefined;
+  /** What an append that still runs returns does not count. */
+  #gaveUp = false;
   #rows = 0;
   #lost = 0;
   /** Lost lines since the last append that succeeded. */
@@ -58,11 +65,14 @@ export class AuditTable implements AuditLines {
 
   append(text: string, _lines: number): void {
     if (this.#closed) return;
-    for (const line of text.split("\n")) if (line !== "") this.#waiting.push(line);
+    const added = text.split("\n").filter((line) => line !== "");
+    this.#waiting.push(...added);
+    this.#characters += charactersOf(added);
     this.#bound();
     // The end of a write decides when the next one begins, and after a failure the pause does.
     if (this.#writing) return;
-    if (this.#waiting.length >= MOST_ROWS && this.#failures === 0) void this.#write();
+    const isFull = this.#waiting.length >= MOST_ROWS || this.#characters >= MOST_ROW_CHARACTERS;
+    if (isFull && this.#failures === 0) void this.#write();
     else this.#schedule(this.times.interval);
   }
 
@@ -70,8 +80,13 @@ export class AuditTable implements AuditLines {
     return { rows: this.#rows, lost: this.#lost, writeErrors: this.#writeErrors };
   }
 
-  /** Writes the lines that wait, as far as the storage takes them in time. */
-  async close(): Promise<void> {
+  /** Writes the lines that wait, as far as the storage takes them in time. May be called repeatedly. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     const given = new AbortController();
@@ -80,6 +95,7 @@ export class AuditTable implements AuditLines {
       sleep(this.times.closing, undefined, { signal: given.signal }).catch(() => {}),
     ]);
     // The storage may still take the lines in flight, and nobody would know.
+    this.#gaveUp = true;
     this.#lose(this.#waiting.length, this.#inFlight);
     this.#reportLost();
   }
@@ -94,12 +110,16 @@ export class AuditTable implements AuditLines {
   }
 
   #bound(): void {
-    const surplus = this.#waiting.length - MOST_WAITING;
+    let surplus = Math.max(0, this.#waiting.length - MOST_WAITING);
+    let characters = this.#characters - charactersOf(this.#waiting.slice(0, surplus));
+    for (; characters > MOST_CHARACTERS; surplus++) {
+      characters -= (this.#waiting[surplus] as string).length;
+    }
     if (surplus > 0) this.#lose(surplus);
   }
 
   #lose(lines: number, inFlight = 0): void {
-    this.#waiting.splice(0, lines);
+    this.#characters -= charactersOf(this.#waiting.splice(0, lines));
     const isFirst = this.#lostNow === 0;
     this.#lost += lines + inFlight;
     this.#lostNow += lines + inFlight;
@@ -133,11 +153,12 @@ export class AuditTable implements AuditLines {
   }
 
   async #writeBatch(): Promise<void> {
-    const lines = this.#waiting.splice(0, MOST_ROWS);
+    const lines = this.#take();
     this.#inFlight = lines.length;
     try {
       const rows = await auditRows(lines);
       await this.#store(rows);
+      if (this.#gaveUp) return;
       this.#rows += lines.length;
       if (this.#failures > 0) this.log.info("the audit table is written again");
       this.#failures = 0;
@@ -145,13 +166,26 @@ export class AuditTable implements AuditLines {
       this.#reportLost();
       this.#lostNow = 0;
     } catch (err) {
+      if (this.#gaveUp) return;
       this.#inFlight = 0;
       this.#waiting.unshift(...lines);
+      this.#characters += charactersOf(lines);
       this.#bound();
       this.#failed(err);
       return;
     }
     await this.#compactSometimes();
+  }
+
+  /** The oldest lines: at least one, and as many as one append takes. */
+  #take(): string[] {
+    let [count, characters] = [0, 0];
+    while (count < Math.min(this.#waiting.length, MOST_ROWS) && characters < MOST_ROW_CHARACTERS) {
+      characters += (this.#waiting[count] as string).length;
+      count++;
+    }
+    this.#characters -= characters;
+    return this.#waiting.splice(0, count);
   }
 
   async #store(rows: Uint8Array): Promise<void> {
@@ -188,3 +222,6 @@ export class AuditTable implements AuditLines {
     this.#failures++;
   }
 }
+
+const charactersOf = (lines: readonly string[]): number =>
+  lines.reduce((sum, { length }) => sum + length, 0);
