@@ -94,7 +94,7 @@ export class AuditTable implements AuditLines {
       this.#writeAll().finally(() => given.abort()),
       sleep(this.times.closing, undefined, { signal: given.signal }).catch(() => {}),
     ]);
-    // The storage may still take the lines in flight, and nobody would know.
+    // The storage may still take the lines in flight, and the server does not learn it.
     this.#gaveUp = true;
     this.#lose(this.#waiting.length, this.#inFlight);
     this.#reportLost();
