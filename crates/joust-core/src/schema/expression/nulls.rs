@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn too_many_comparisons_are_refused() {
-        for (other, times) in [("NOT x = 1", MAX_NODES), ("x > 1", 100_000)] {
+        for (other, times) in [("NOT x = 1", MAX_NODES), ("x > 1", 10_000)] {
             let all = format!("NOT x = 1 OR x = 2 OR {}", vec![other; times].join(" OR "));
             let refused = Expression::new(&all).unwrap().with_decided_nulls();
             assert!(refused.unwrap_err().to_string().contains("IN (…)"));
