@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
-import type { Answer } from "../harness/client.js";
+import type { Answer, Client } from "../harness/client.js";
 import { slowExpression, waitForJob } from "../harness/jobs.js";
 import { waitFor } from "../harness/wait-for.js";
 import { countStatuses, expectRefusal, setupLimitedServer, variants } from "./limited-server.js";
@@ -11,6 +11,14 @@ const RARELY = 1e-4;
 /** A statement that runs for minutes. */
 const endless =
   "SELECT count(*) AS n FROM big a CROSS JOIN big b CROSS JOIN big c WHERE a.price + b.price < c.price";
+
+/** Sends a query until it runs, and to its end: a request that looks for its effect may have taken its place. */
+async function untilAdmitted(send: () => Promise<Answer>): Promise<void> {
+  for (;;) {
+    const answer = await send().catch(() => undefined);
+    if (answer?.status !== 429) return;
+  }
+}
 
 describe.each(variants)("limits with --http %s and --http-threads %s", (http, threads) => {
   const limited = setupLimitedServer(http, threads);
@@ -60,11 +68,11 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     const limits = { read: { concurrent_queries: 2 }, write: { concurrent_queries: 1 } };
     await limited.setLimits({ keys: limits });
     const stop = new AbortController();
-    const running = Array.from({ length: 2 }, () =>
-      limited.reader
-        .request("/v1/sql", { body: { query: endless }, signal: stop.signal })
-        .catch(() => undefined),
-    );
+    const run = (client: Client) =>
+      untilAdmitted(() =>
+        client.request("/v1/sql", { body: { query: endless }, signal: stop.signal }),
+      );
+    const running = [run(limited.reader), run(limited.reader)];
     const count = () => limited.reader.post("/v1/table/big/count_rows");
     const full = await waitFor("both queries run", async () => {
       const answer = await count();
@@ -72,11 +80,7 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     });
     expectRefusal(full, "concurrent_queries", /the key \\"read\\" already runs 2 queries/);
     // Changes that read the table are queries, too.
-    running.push(
-      limited.writer
-        .request("/v1/sql", { body: { query: endless }, signal: stop.signal })
-        .catch(() => undefined),
-    );
+    running.push(run(limited.writer));
     const update = { updates: [["price", "price + 1"]] };
     for (const [path, body] of [
       ["update", update],
@@ -124,6 +128,39 @@ describe.each(variants)("limits with --http %s and --http-threads %s", (http, th
     // Requests without an upload are not limited.
     expect((await limited.writer.post("/v1/table/uploads/exists")).status).toBe(200);
   });
+
+  it("bound the uploads and the queries of a namespace, for all callers together", async () => {
+    await limited.setLimits({});
+    await limited.client.createNamespace("shared");
+    await limited.client.createTable("shared$t", items(20_000, { dimension: 2 }));
+    const upload = { upload_bytes_per_second: 1, upload_burst_bytes: 10_000 };
+    await limited.setLimits({ namespaces: { shared: { ...upload, concurrent_queries: 1 } } });
+    const insert = (client: Client) =>
+      client.post("/v1/table/shared$t/insert", items(3_000, { dimension: 2 }));
+    expect((await insert(limited.writer)).status).toBe(200);
+    const refused = await insert(limited.client);
+    expectRefusal(
+      refused,
+      "upload_bytes_per_second",
+      /the namespace \\"shared\\" exceeds 1 upload/,
+    );
+    const stop = new AbortController();
+    const slow = {
+      predicate: `concat(${Array(60).fill(slowExpression("name")).join(", ")}) = 'x'`,
+    };
+    const path = "/v1/table/shared$t/count_rows";
+    const running = untilAdmitted(() =>
+      limited.reader.request(path, { body: slow, signal: stop.signal }),
+    );
+    const full = await waitFor("the query runs", async () => {
+      const answer = await limited.client.post(path);
+      return answer.status === 429 && answer;
+    });
+    expectRefusal(full, "concurrent_queries", /the namespace \\"shared\\" already runs 1 quer/);
+    stop.abort();
+    await running;
+    await limited.setLimits({});
+  }, 60_000);
 
   it("count rows that SQL statements write at once", async () => {
     await limited.client.createNamespace("sql");
