@@ -126,6 +126,15 @@ describe("a server with CORS origins", () => {
 });
 
 describe("a server without CORS origins", () => {
+  it("takes no identity from a cookie, so that no other page can use it", async () => {
+    const names = ["authorization", "x-api-key", "api_key", "session", "joust"];
+    const cookie = names.map((name) => `${name}=k`).join("; ");
+    const send = (key: string) =>
+      off.client.withKey(key).request("/v1/read", { headers: { cookie } });
+    expect((await send("")).status).toBe(401);
+    expect((await send("k")).status).toBe(200);
+  });
+
   it("allows no origin", async () => {
     const reply = await ask(off, app);
     expect([reply.status, corsHeaders(reply.headers), reply.headers.get("vary")]).toEqual([
