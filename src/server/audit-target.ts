@@ -4,6 +4,8 @@ import { withTask } from "../jobs/task.js";
 import { AUDIT_TABLE } from "../telemetry/audit/audit-location.js";
 import type { AuditTarget } from "../telemetry/audit/audit-table.js";
 
+/** The longest compaction, ms: no line is written meanwhile. */
+const COMPACT_MILLIS = 60_000;
 /** Rows of a fragment after a compaction. */
 const FRAGMENT_ROWS = 1_000_000;
 
@@ -18,7 +20,7 @@ export function auditTarget(
     create: (rows) => table.create(rows, false),
     append: (rows) => table.append(rows),
     compact: () =>
-      withTask(new AbortController().signal, (task) =>
+      withTask(AbortSignal.timeout(COMPACT_MILLIS), (task) =>
         table.compact({ targetRowsPerFragment: FRAGMENT_ROWS }, task, () => {}),
       ),
   };

@@ -39,7 +39,8 @@ it("uses only metrics that a server with all options serves", async () => {
   const dir = tempDir();
   const limits = join(dir, "limits.yaml");
   writeFileSync(limits, "defaults: { caller: { requests_per_second: 1000 } }\n");
-  const args = ["--limits", limits, "--audit-log", join(dir, "audit.log")];
+  const audit = ["--audit-log", join(dir, "audit.log"), "--audit-log-table", "on"];
+  const args = ["--limits", limits, ...audit];
   const server = await startServerForTest({ args });
   const { client } = server;
   await client.createTable("t", items(3));
