@@ -36,7 +36,7 @@ export type Level = "server" | "namespace" | "table" | "another table" | "anothe
 export interface Caller {
   readonly name: string;
   /** How the caller identifies itself. The last ones are not valid. */
-  readonly as: "key" | "user" | "group" | "nobody" | "revoked" | "expired" | "expired token";
+  readonly as: "key" | "user" | "group" | "no key" | "revoked" | "expired" | "expired token";
   readonly role: CallerRole;
   readonly level?: Level;
   readonly privileges: readonly Privilege[];
@@ -53,7 +53,7 @@ const levels = ["server", "namespace", "table"] as const;
 const bundles = ["read", "write", "admin"] as const;
 
 export const callers: readonly Caller[] = [
-  ...(["nobody", "revoked", "expired", "expired token"] as const).map(
+  ...(["no key", "revoked", "expired", "expired token"] as const).map(
     (as): Caller => ({ name: as, as, role: "none", privileges: [] }),
   ),
   ...(["key", "user", "group"] as const).map(
@@ -123,7 +123,7 @@ export async function activate(
   const known = async (): Promise<{ client: Client; subject: string }> => {
     const now = Math.floor(Date.now() / 1_000);
     switch (caller.as) {
-      case "nobody":
+      case "no key":
         return { client: admin.withKey(""), subject: "" };
       case "revoked": {
         const { client, id } = await grants.key("admin");
