@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use tokio::time::timeout;
 
 use crate::error::{Code, Error, Result};
@@ -74,15 +75,19 @@ impl Deadline {
     }
 
     /// Runs work within the remaining time. Drops work that takes longer: code 13, or code 17 if the request sets the
-    /// limit.
+    /// limit. Without remaining time, the work must be ready at once.
     pub async fn spend<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let Some(left) = self.left else {
             return work.await;
         };
         let began = Instant::now();
-        let outcome = timeout(left, work).await;
+        let outcome = match left {
+            // A timer of Tokio leaves work up to a millisecond more.
+            Duration::ZERO => work.now_or_never(),
+            left => timeout(left, work).await.ok(),
+        };
         self.left = Some(left.saturating_sub(began.elapsed()));
-        outcome.unwrap_or_else(|_| {
+        outcome.unwrap_or_else(|| {
             ENDED.fetch_add(1, Ordering::Relaxed);
             Err(self.exceeded())
         })
@@ -134,6 +139,18 @@ mod tests {
         let again = deadline.spend(pending::<Result<()>>()).await;
         assert!(again.is_err());
         assert!(ended() >= 2);
+    }
+
+    #[tokio::test]
+    async fn without_remaining_time_work_must_be_ready() {
+        let mut deadline = Deadline::of_request(Some(Duration::ZERO));
+        assert_eq!(deadline.spend(async { Ok(1) }).await.unwrap(), 1);
+        let waits_shortly = async {
+            tokio::task::yield_now().await;
+            Ok(2)
+        };
+        let error = deadline.spend(waits_shortly).await.unwrap_err();
+        assert_eq!(error.code(), Code::ServiceUnavailable);
     }
 
     #[tokio::test]
