@@ -2,9 +2,9 @@
 import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
 import { joust, joustNode, joustThreads } from "./joust.mjs";
+import { joustGranted, joustRead } from "./joust-callers.mjs";
 import { joustFlight } from "./joust-flight.mjs";
 import { joustFunctions } from "./joust-functions.mjs";
-import { joustGranted } from "./joust-granted.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
 import { pylanceScript } from "./pylance-script.mjs";
@@ -16,6 +16,7 @@ export const contenders = [
   joust,
   joustThreads,
   joustNode,
+  joustRead,
   joustGranted,
   joustFunctions,
   pylanceScript,

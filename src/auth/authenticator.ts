@@ -27,14 +27,21 @@ export interface Authenticator {
   identify(credential: string): Identity | undefined | Promise<Identity | undefined>;
 }
 
-/** The most keys whose hashes are cached. */
-const MAX_CACHED_HASHES = 1_000;
+/** The most keys that are remembered. */
+const MAX_REMEMBERED = 1_000;
+
+/** A key that was valid, so that its next request needs no hash and no comparison. */
+interface RememberedKey {
+  /** Hex text. */
+  readonly hash: string;
+  /** Undefined: the key of `--api-key`. */
+  readonly record: KeyRecord | undefined;
+}
 
 /** Accepts the keys of the catalog, and the admin key of `--api-key`, which is not in the catalog. */
 export class KeyAuthenticator implements Authenticator {
   readonly #configuredKeyHash: Buffer | undefined;
-  /** Hashes of valid keys: the hash takes most of the time of an authentication. */
-  readonly #hashes = new Map<string, Buffer>();
+  readonly #remembered = new Map<string, RememberedKey>();
 
   constructor(
     private readonly keys: Pick<KeyStore, "findByHash" | "findByHashSync">,
@@ -46,24 +53,35 @@ export class KeyAuthenticator implements Authenticator {
 
   identify(key: string): Identity | undefined | Promise<Identity | undefined> {
     if (key === "") return undefined;
-    const hash = this.#hashes.get(key) ?? hashKey(key);
-    if (this.#configuredKeyHash && timingSafeEqual(hash, this.#configuredKeyHash)) {
-      return this.#cacheHash(key, hash, configuredIdentity);
+    const remembered = this.#remembered.get(key);
+    if (remembered && !remembered.record) return configuredIdentity;
+    if (remembered) {
+      // The catalog makes another record of a key after each commit.
+      const record = this.keys.findByHashSync(remembered.hash);
+      if (record && record === remembered.record) return this.#unexpired(record);
     }
-    if (!looksLikeKey(key)) return undefined;
-    const record = this.keys.findByHashSync(hash);
-    if (record === undefined) {
-      return this.keys.findByHash(hash).then((stored) => this.#verified(hash, stored));
-    }
-    return this.#cacheHash(key, hash, this.#verified(hash, record));
+    return this.#verify(key, hashKey(key));
   }
 
-  /**
-   * The caller of a record. Compares in constant time: the timing of the index lookup may reveal a prefix of the hash.
-   * @throws code 16 if the key has expired
-   */
-  #verified(hash: Buffer, record: KeyRecord | null | undefined): Identity | undefined {
-    if (!record || !timingSafeEqual(hash, record.hash)) return undefined;
+  #verify(key: string, bytes: Buffer): Identity | undefined | Promise<Identity | undefined> {
+    const hash = bytes.toString("hex");
+    if (this.#configuredKeyHash && timingSafeEqual(bytes, this.#configuredKeyHash)) {
+      this.#remember(key, { hash, record: undefined });
+      return configuredIdentity;
+    }
+    if (!looksLikeKey(key)) return undefined;
+    const accept = (record: KeyRecord | null | undefined): Identity | undefined => {
+      // In constant time: how long the look-up in an index takes may reveal a prefix of the hash.
+      if (!record || !timingSafeEqual(bytes, record.hash)) return undefined;
+      this.#remember(key, { hash, record });
+      return this.#unexpired(record);
+    };
+    const record = this.keys.findByHashSync(hash);
+    return record === undefined ? this.keys.findByHash(hash).then(accept) : accept(record);
+  }
+
+  /** @throws code 16 if the key has expired */
+  #unexpired(record: KeyRecord): Identity {
     if (record.expiresMillis !== undefined && record.expiresMillis <= Date.now()) {
       throw expiredKey(record.expiresMillis);
     }
@@ -71,14 +89,10 @@ export class KeyAuthenticator implements Authenticator {
     return record;
   }
 
-  /** Caches the hash of a valid key. The catalog still checks the key for each request. */
-  #cacheHash(key: string, hash: Buffer, identity: Identity | undefined): Identity | undefined {
-    if (identity && !this.#hashes.has(key)) {
-      // Rotated keys must not fill the cache.
-      if (this.#hashes.size >= MAX_CACHED_HASHES) this.#hashes.clear();
-      this.#hashes.set(key, hash);
-    }
-    return identity;
+  #remember(key: string, remembered: RememberedKey): void {
+    // Rotated keys must not fill the memory.
+    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+    this.#remembered.set(key, remembered);
   }
 }
 

@@ -49,12 +49,12 @@ export interface GrantedRequest {
  */
 export function authorizeByGrants(request: GrantedRequest): Services | Promise<Services> {
   const { operation, identity, call, services, held } = request;
-  const { privileges, restricted } =
+  const restriction =
     identity.role === "none" && held.length === 1
       ? recentRestriction(request, held[0] as HeldGrants)
       : restrictionOf(operation, identity.role, call, services, held);
-  if (isCoveredAtHand(request, privileges)) return restricted;
-  return new GrantCheck(request, privileges, restricted).run();
+  if (isCoveredAtHand(request, restriction)) return restriction.restricted;
+  return new GrantCheck(request, restriction.privileges, restriction.restricted).run();
 }
 
 /** What a caller may do and see. It depends on no other part of a request, so equal requests share it. */
@@ -63,6 +63,8 @@ interface Restriction {
   readonly operation: Operation;
   readonly privileges: CallerPrivileges;
   readonly restricted: Services;
+  /** The table of the path, once the privileges on it sufficed. The catalog makes another record after each commit. */
+  covered?: TableRecord;
 }
 
 function restrictionOf(
@@ -105,12 +107,17 @@ function recentRestriction(
 /** The most frequent requests need no promise: one table, no condition on the content. */
 function isCoveredAtHand(
   { operation, call, services }: GrantedRequest,
-  privileges: CallerPrivileges,
+  restriction: Restriction,
 ): boolean {
   const { access, administrative } = operation;
   if (access.on !== "table" || access.also || administrative) return false;
-  const set = privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
-  return set !== NO_PRIVILEGES && !readsSomeRows(set) && covers(set, setOf(access.privileges));
+  const record = services.catalog.tableSync(call.id);
+  if (record && record === restriction.covered) return true;
+  const set = restriction.privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
+  if (set === NO_PRIVILEGES || readsSomeRows(set)) return false;
+  if (!covers(set, setOf(access.privileges))) return false;
+  if (record) restriction.covered = record;
+  return true;
 }
 
 class GrantCheck {

@@ -118,6 +118,9 @@ const visibility = (privileges: CallerPrivileges) => {
 };
 
 class VisibleCatalog {
+  /** The last table that the caller was found to read. The catalog makes another record after each commit. */
+  #read: TableRecord | undefined;
+
   constructor(
     private readonly catalog: Catalog,
     private readonly privileges: CallerPrivileges,
@@ -147,9 +150,12 @@ class VisibleCatalog {
 
   /** Undefined also for a table that the caller may not read: `table` then reports it. */
   tableSync(id: TableId): TableRecord | undefined {
+    const record = this.catalog.tableSync(id);
+    if (record === undefined || record === this.#read) return record;
     const held = this.privileges.onTableSync(id, this.catalog) ?? NO_PRIVILEGES;
     if (held === NO_PRIVILEGES || !this.#mayRead(id, held)) return undefined;
-    return this.catalog.tableSync(id);
+    this.#read = record;
+    return record;
   }
 
   async tableAt(location: string): Promise<TableRecord | undefined> {

@@ -26,12 +26,12 @@ export interface KeyStore {
   /** Stores that keys of these ids were used. */
   recordUses(ids: readonly string[]): Promise<void>;
   /**
-   * The key of a hash, also if it has expired. SQLite: new keys, rotations and revocations of every process take effect
+   * The key of a hash (SHA-256, hex text), also if it has expired. SQLite: new keys, rotations and revocations of every process take effect
    * at once. Postgres: the answer may be up to a second old, except for keys that this server made.
    */
-  findByHash(hash: Buffer): Promise<KeyRecord | undefined>;
+  findByHash(hash: string): Promise<KeyRecord | undefined>;
   /** Synchronous lookup. Null: no such key. Undefined: only `findByHash` can answer. */
-  findByHashSync(hash: Buffer): KeyRecord | null | undefined;
+  findByHashSync(hash: string): KeyRecord | null | undefined;
   count(): Promise<number>;
 }
 
@@ -121,22 +121,20 @@ export class SqlKeyStore implements KeyStore {
     }
   }
 
-  findByHashSync(hash: Buffer): KeyRecord | null | undefined {
-    const hex = hash.toString("hex");
-    if (this.#current) return this.#current.get(hex) ?? null;
+  findByHashSync(hash: string): KeyRecord | null | undefined {
+    if (this.#current) return this.#current.get(hash) ?? null;
     const now = performance.now();
-    const cached = this.#cachedKeys.get(hex);
+    const cached = this.#cachedKeys.get(hash);
     if (cached && cached.until > now) return cached.key;
-    return (this.#cachedMisses.get(hex) ?? 0) > now ? null : undefined;
+    return (this.#cachedMisses.get(hash) ?? 0) > now ? null : undefined;
   }
 
-  async findByHash(hash: Buffer): Promise<KeyRecord | undefined> {
+  async findByHash(hash: string): Promise<KeyRecord | undefined> {
     const cached = this.findByHashSync(hash);
     if (cached !== undefined) return cached ?? undefined;
-    const hex = hash.toString("hex");
     const query = this.#nextQuery();
-    query.hashes.add(hex);
-    return (await query.keys).get(hex);
+    query.hashes.add(hash);
+    return (await query.keys).get(hash);
   }
 
   /** One query runs at a time, for all hashes that arrived meanwhile: a flood of invalid keys costs no more. */

@@ -76,8 +76,7 @@ export function workerServices(dependencies: WorkerDependencies): {
     audit,
   };
   const keys = mainThread.remote<KeyLookup>("keys", {
-    findByHashSync: (hash) =>
-      localKeys ? (localKeys.get(hash.toString("hex")) ?? null) : undefined,
+    findByHashSync: (hash) => (localKeys ? (localKeys.get(hash) ?? null) : undefined),
   });
   return { services, keys };
 }

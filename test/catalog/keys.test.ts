@@ -4,6 +4,7 @@ import { waitFor } from "../harness/wait-for.js";
 import { describeOnEachDatabase } from "./catalog-databases.js";
 
 const newHash = () => createHash("sha256").update(randomBytes(32)).digest();
+const hex = (hash: Buffer) => hash.toString("hex");
 
 describe("API keys", () => {
   describeOnEachDatabase((newCatalog, kind) => {
@@ -13,13 +14,13 @@ describe("API keys", () => {
       const hash = newHash();
       const key = await keys.create({ name: "ci", role: "write", hash });
       expect(key).toMatchObject({ name: "ci", role: "write", hash });
-      expect(await keys.findByHash(hash)).toEqual(key);
-      expect(await keys.findByHash(newHash())).toBeUndefined();
+      expect(await keys.findByHash(hex(hash))).toEqual(key);
+      expect(await keys.findByHash(hex(newHash()))).toBeUndefined();
       expect(await keys.list()).toEqual([key]);
       expect(await keys.count()).toBe(1);
       expect(await keys.revoke(key.id)).toBe(true);
       expect(await keys.revoke(key.id)).toBe(false);
-      expect(await keys.findByHash(hash)).toBeUndefined();
+      expect(await keys.findByHash(hex(hash))).toBeUndefined();
     });
 
     it("expire, and keep that time in listings", async () => {
@@ -27,7 +28,7 @@ describe("API keys", () => {
       const hash = newHash();
       const key = await keys.create({ name: "ci", role: "none", hash, lifetimeMs: 60_000 });
       expect((key.expiresMillis ?? 0) - key.createdMillis).toBe(60_000);
-      expect(await keys.findByHash(hash)).toEqual(key);
+      expect(await keys.findByHash(hex(hash))).toEqual(key);
       expect(await keys.list()).toEqual([key]);
     });
 
@@ -38,15 +39,15 @@ describe("API keys", () => {
       const renewed = await keys.rotate(key.id, { hash: second, overlapMs: 60_000 });
       expect(renewed).toMatchObject({ id: key.id, name: "ci", role: "write", hash: second });
       expect(renewed?.expiresMillis).toBeUndefined();
-      const former = await keys.findByHash(first);
+      const former = await keys.findByHash(hex(first));
       expect(former).toMatchObject({ id: key.id, name: "ci", role: "write", hash: first });
       expect(former?.expiresMillis).toBe((renewed?.issuedMillis ?? 0) + 60_000);
-      expect(await keys.findByHash(second)).toEqual(renewed);
+      expect(await keys.findByHash(hex(second))).toEqual(renewed);
       expect(await keys.list()).toEqual([renewed]);
 
       // A second rotation shortens the overlap of every former key.
       const last = await keys.rotate(key.id, { hash: third, overlapMs: 1_000 });
-      const ends = await Promise.all([first, second].map((hash) => keys.findByHash(hash)));
+      const ends = await Promise.all([first, second].map((hash) => keys.findByHash(hex(hash))));
       for (const one of ends) expect(one?.expiresMillis).toBe((last?.issuedMillis ?? 0) + 1_000);
     });
 
@@ -55,8 +56,8 @@ describe("API keys", () => {
       const [first, second] = [newHash(), newHash()];
       const { id } = await keys.create({ name: "leaked", role: "read", hash: first });
       await keys.rotate(id, { hash: second, overlapMs: 0 });
-      expect(await keys.findByHash(first)).toBeUndefined();
-      expect(await keys.findByHash(second)).toMatchObject({ id });
+      expect(await keys.findByHash(hex(first))).toBeUndefined();
+      expect(await keys.findByHash(hex(second))).toMatchObject({ id });
     });
 
     it("have the lifetime of the former key after a rotation, unless another one is given", async () => {
@@ -82,7 +83,7 @@ describe("API keys", () => {
       const [first, second] = [newHash(), newHash()];
       const key = await keys.create({ name: "a", role: "read", hash: first, lifetimeMs: 60_000 });
       await keys.rotate(key.id, { hash: second, overlapMs: 3_600_000 });
-      expect((await keys.findByHash(first))?.expiresMillis).toBe(key.expiresMillis);
+      expect((await keys.findByHash(hex(first)))?.expiresMillis).toBe(key.expiresMillis);
     });
 
     it("cannot be rotated if they do not exist or if the new key exists", async () => {
@@ -95,7 +96,7 @@ describe("API keys", () => {
       await expect(keys.rotate(id, { hash: other, overlapMs: 0 })).rejects.toMatchObject({
         code: 13,
       });
-      expect(await keys.findByHash(hash)).toMatchObject({ id });
+      expect(await keys.findByHash(hex(hash))).toMatchObject({ id });
     });
 
     it("lose all their former keys when they are revoked", async () => {
@@ -104,8 +105,8 @@ describe("API keys", () => {
       const { id } = await keys.create({ name: "a", role: "read", hash: first });
       await keys.rotate(id, { hash: second, overlapMs: 60_000 });
       expect(await keys.revoke(id)).toBe(true);
-      expect(await keys.findByHash(first)).toBeUndefined();
-      expect(await keys.findByHash(second)).toBeUndefined();
+      expect(await keys.findByHash(hex(first))).toBeUndefined();
+      expect(await keys.findByHash(hex(second))).toBeUndefined();
     });
 
     it("record their last use", async () => {
@@ -139,14 +140,14 @@ describe("API keys", () => {
       // The test moves the clock that the ages are measured with, so no machine is too slow for it.
       vi.useFakeTimers({ toFake: ["performance"] });
       try {
-        expect(await server.keys.findByHash(hash)).toBeUndefined();
+        expect(await server.keys.findByHash(hex(hash))).toBeUndefined();
         const key = await tool.keys.create({ name: "a", role: "read", hash });
         vi.advanceTimersByTime(greatestAge);
-        expect(await server.keys.findByHash(hash)).toEqual(key);
-        expect(server.keys.findByHashSync(hash)).toEqual(key);
+        expect(await server.keys.findByHash(hex(hash))).toEqual(key);
+        expect(server.keys.findByHashSync(hex(hash))).toEqual(key);
         await tool.keys.revoke(key.id);
         vi.advanceTimersByTime(greatestAge);
-        expect(await server.keys.findByHash(hash)).toBeUndefined();
+        expect(await server.keys.findByHash(hex(hash))).toBeUndefined();
       } finally {
         vi.useRealTimers();
       }
@@ -162,9 +163,9 @@ describe("API keys", () => {
           const key = await server.keys.create({ name: "a", role: "read", hash });
           await server.close();
           vi.advanceTimersByTime(999);
-          expect(await server.keys.findByHash(hash)).toEqual(key);
+          expect(await server.keys.findByHash(hex(hash))).toEqual(key);
           vi.advanceTimersByTime(1);
-          await expect(server.keys.findByHash(hash)).rejects.toThrow();
+          await expect(server.keys.findByHash(hex(hash))).rejects.toThrow();
         } finally {
           vi.useRealTimers();
         }
@@ -179,19 +180,19 @@ describe("API keys", () => {
       const [own, other] = [hashes[7] as Buffer, hashes[9] as Buffer];
       const began = performance.now();
       for (let round = 0; round < 3; round++) {
-        const isKnown = await Promise.all(hashes.map((hash) => server.keys.findByHash(hash)));
+        const isKnown = await Promise.all(hashes.map((hash) => server.keys.findByHash(hex(hash))));
         expect(isKnown.every((key) => key === undefined)).toBe(true);
       }
       // The negative results are cached: no query runs.
       if (performance.now() - began < 900) {
-        expect(hashes.map((hash) => server.keys.findByHashSync(hash))).toEqual(
+        expect(hashes.map((hash) => server.keys.findByHashSync(hex(hash)))).toEqual(
           hashes.map(() => null),
         );
       }
       const key = await server.keys.create({ name: "own", role: "read", hash: own });
-      expect(await server.keys.findByHash(own)).toEqual(key);
+      expect(await server.keys.findByHash(hex(own))).toEqual(key);
       await tool.keys.create({ name: "other", role: "read", hash: other });
-      const known = async () => (await server.keys.findByHash(other)) !== undefined;
+      const known = async () => (await server.keys.findByHash(hex(other))) !== undefined;
       await waitFor("the other's key is known", known, { timeoutMs: 2_000 });
     });
   });

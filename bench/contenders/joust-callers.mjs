@@ -4,9 +4,9 @@ import { copyTables } from "./copy-tables.mjs";
 import { httpContender, send } from "./http-contender.mjs";
 import { joust, KEY, MAIN, serve } from "./joust.mjs";
 
-/** Creates a key without a role. @param {Workspace} workspace */
-function createKey({ folder }) {
-  const args = ["key", "create", "--name", "granted", "--role", "none", folder];
+/** Creates a key. @param {Workspace} workspace @param {string} role */
+function createKey({ folder }, role) {
+  const args = ["key", "create", "--name", `a ${role}`, "--role", role, folder];
   const printed = execFileSync(process.execPath, [MAIN, ...args], { encoding: "utf8" });
   const [, key = "", id = ""] = /: (joust_\S+)\nid: (\S+)/.exec(printed) ?? [];
   return { key, id };
@@ -22,23 +22,39 @@ const runSql = (url, query) =>
   });
 
 /**
- * The same server and the same requests, by a caller that only grants admit: what authorization costs.
+ * The same server and the same requests, by the caller of one key of the catalog.
  *
- * @type {Contender}
+ * @param {{ key: string, title: string, role: string }} caller
+ * @returns {Contender}
  */
-export const joustGranted = {
-  key: "joust-granted",
-  title: "joust, a caller with grants",
+const joustForCaller = ({ role, ...named }) => ({
+  ...named,
   copiesTablesOf: "joust",
   scenarios: ["rows"],
   checkAvailable: () => joust.checkAvailable({ install: false }),
   prepare: (workspace) => copyTables(workspace, "joust"),
   async start(workspace) {
-    const { key, id } = createKey(workspace);
+    const { key, id } = createKey(workspace, role);
     const { program, dialect } = await serve(workspace, ["--http=uws"], key);
-    for (const table of workspace.tables) {
-      await runSql(dialect.url, `GRANT SELECT ON ${table} TO 'key:${id}'`);
+    if (role === "none") {
+      for (const table of workspace.tables) {
+        await runSql(dialect.url, `GRANT SELECT ON ${table} TO 'key:${id}'`);
+      }
     }
     return httpContender(program, { ...dialect, checkSupported: () => undefined });
   },
-};
+});
+
+/** A role decides each request before its path is read: beside `joustGranted`, what authorization costs. */
+export const joustRead = joustForCaller({
+  key: "joust-read",
+  title: "joust, a caller with the role read",
+  role: "read",
+});
+
+/** Only grants admit the requests. */
+export const joustGranted = joustForCaller({
+  key: "joust-granted",
+  title: "joust, a caller with grants",
+  role: "none",
+});
