@@ -162,6 +162,12 @@ export declare class RowTable {
   query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
   /** As `Table.countRows`, over these rows. */
   countRows(options?: CountOptions | undefined | null): number | Promise<number>
+  /** As `Table.explainPlan`, for a query over these rows. */
+  explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
+  /** As `Table.fetchBlobs`, of these rows. */
+  fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
+  /** As `Table.blob`, of one of these rows. */
+  blob(column: string, row: number, isAddress: boolean, options?: ReadOptions | undefined | null, timeoutMs?: number | undefined | null): Promise<Blob>
   /** As `Table.append`. Code 15 if a row is not one of these rows. */
   append(body: Uint8Array | Upload): Promise<WriteResult>
   /** As `Table.delete`, of these rows. */

@@ -21,8 +21,10 @@ export const branchName = (branch: string | undefined): string | undefined =>
   isMain(branch) ? undefined : branch;
 
 /** Selects a branch. Calls to the result fail with code 22 when the branch does not exist. */
-export const onBranch = (table: Table, branch: string | undefined): Table =>
-  isMain(branch) ? table : table.onBranch(branch);
+export const onBranch = <T extends Pick<Table, "onBranch">>(
+  table: T,
+  branch: string | undefined,
+): T | Table => (isMain(branch) ? table : table.onBranch(branch));
 
 /** Versions are 64-bit integers. */
 export const END_OF_VERSIONS = 2 ** 64;

@@ -5,6 +5,7 @@ import getPort from "get-port";
 import { startProcess } from "./process.js";
 import { findProgram, goDirectories } from "./programs.js";
 import { removeDir, tempDir } from "./temp.js";
+import { waitFor } from "./wait-for.js";
 
 const dex = findProgram("dex", goDirectories());
 
@@ -50,12 +51,21 @@ export async function startDex(groups: readonly string[]): Promise<Dex> {
       staticClients: [{ ...client, clientCredentialsClaims: { groups } }],
     }),
   );
-  const start = () =>
-    startProcess(
+  const start = async () => {
+    const started = await startProcess(
       program,
       { args: ["serve", config], cwd: directory, env: {} },
       (output) => /listening on/.test(output) || undefined,
     );
+    // dex logs that line before it listens.
+    const answers = () =>
+      fetch(`${issuer}/keys`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await waitFor("dex answers", answers);
+    return started;
+  };
   let { process: running } = await start().catch((error: unknown) => {
     removeDir(directory);
     throw error;

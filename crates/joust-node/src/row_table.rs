@@ -7,11 +7,13 @@ use napi::Env;
 use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
+use crate::blobs::{Blob, BlobsResult};
 use crate::error::js_error;
 use crate::promise::promise;
 use crate::query::{QueryAnswer, QueryOptions};
 use crate::rows::{UpdateOptions, UpdateResult};
-use crate::table::{CountOptions, DeleteResult, Table, WriteResult};
+use crate::table::{CountOptions, DeleteResult, ReadOptions, Table, WriteResult};
+use crate::task::Task;
 use crate::upload::Upload;
 
 /// The rows of a table that one caller may use.
@@ -90,6 +92,45 @@ impl RowTable {
         options: Option<CountOptions>,
     ) -> napi::Result<Either<f64, PromiseRaw<'env, f64>>> {
         self.table.count_rows(env, options)
+    }
+
+    /// As `Table.explainPlan`, for a query over these rows.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn explain_plan<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        self.table.explain_plan(env, body, options)
+    }
+
+    /// As `Table.fetchBlobs`, of these rows.
+    #[napi(ts_return_type = "Promise<BlobsResult>")]
+    pub fn fetch_blobs<'env>(
+        &self,
+        env: &'env Env,
+        column: String,
+        row_ids: Vec<f64>,
+        options: Option<ReadOptions>,
+        task: &Task,
+    ) -> napi::Result<PromiseRaw<'env, BlobsResult>> {
+        self.table.fetch_blobs(env, column, row_ids, options, task)
+    }
+
+    /// As `Table.blob`, of one of these rows.
+    #[napi(ts_return_type = "Promise<Blob>")]
+    pub fn blob<'env>(
+        &self,
+        env: &'env Env,
+        column: String,
+        row: f64,
+        is_address: bool,
+        options: Option<ReadOptions>,
+        timeout_ms: Option<f64>,
+    ) -> napi::Result<PromiseRaw<'env, Blob>> {
+        self.table
+            .blob(env, column, row, is_address, options, timeout_ms)
     }
 
     /// As `Table.append`. Code 15 if a row is not one of these rows.

@@ -27,7 +27,7 @@ export const fetchTableBlobs = operation({
       }),
     }),
   },
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {

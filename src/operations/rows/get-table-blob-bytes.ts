@@ -6,7 +6,7 @@ import { branch, version } from "../../api/schemas.js";
 import type { Table } from "../../engine/index.js";
 import { isRemote } from "../../foundation/addresses.js";
 import { invalidInput } from "../../foundation/errors.js";
-import { onTable } from "../../tables/open-table.js";
+import { onTable, versionsOf } from "../../tables/open-table.js";
 import {
   branchName,
   checkVersion,
@@ -44,7 +44,7 @@ export const getTableBlobBytes = operation({
     ),
   }),
   body: { kind: "none" },
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call): Promise<Reply> {
@@ -53,8 +53,8 @@ export const getTableBlobBytes = operation({
     const options = readOptions(params, call.fresh);
     const blob = await onTable(services, call.id, async ({ record, table }) => {
       checkSourceUri(params.source_uri, record.location, branchName(params.branch));
+      await checkCommitTime(onBranch(versionsOf(services, record), params.branch), params);
       const source = onBranch(table, params.branch);
-      await checkCommitTime(source, params);
       const isAddress = params.row_is_address ?? false;
       return source.blob(call.path.column ?? "", row, isAddress, options, call.timeLeftMs);
     });
@@ -106,7 +106,7 @@ function checkSourceUri(uri: string | undefined, location: string, branch: strin
  * @throws code 13 if the version was committed at another time
  */
 async function checkCommitTime(
-  table: Table,
+  table: Pick<Table, "describeVersion">,
   { version, source_commit_micros: micros }: { version?: number; source_commit_micros?: number },
 ): Promise<void> {
   if (micros === undefined) return;

@@ -1,41 +1,16 @@
-/** What a caller with a row filter may do, and what it may not learn. */
+/** What a caller with a row filter reads, and what it may not learn. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, type } from "../../harness/arrow.js";
-import { createKey, runCli } from "../../harness/cli.js";
-import type { Answer, Client, Json } from "../../harness/client.js";
+import type { Client } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
 import { setupGrants } from "./grant-callers.js";
+import { column, FILTER, ids, path, rowsOf, sql, tenantTable } from "./tenants.js";
 
 const joust = setupServer();
 const granted = setupGrants(joust);
-const FILTER = "tenant = 'a'";
-
-/** Rows of the tenants a, b and none in turn. */
-const rowsOf = (ids: readonly number[], tenants?: readonly (string | null)[]) =>
-  stream({
-    id: [type.i32, ids],
-    tenant: [type.text, ids.map((id, at) => (tenants ? tenants[at] : ["a", "b", null][id % 3]))],
-    secret: [type.text, ids.map((id) => (id % 3 === 0 ? `${id}` : `word${id}`))],
-    vector: [type.vector(2), ids.map((id) => [id, 0])],
-  });
-
-const path = (table: string, call: string) => `/v1/table/${encodeURIComponent(table)}/${call}`;
 let number = 0;
-async function table(): Promise<string> {
-  number += 1;
-  const name = `f$t${number}`;
-  await joust.client.createTable(name, rowsOf([...Array(12).keys()]));
-  return name;
-}
-const column = (found: Awaited<ReturnType<Client["query"]>>, name: string): number[] =>
-  [...(found.getChild(name) ?? [])].map(Number).sort((a, b) => a - b);
-const ids = async (client: Client, name: string, body: object = {}): Promise<number[]> => {
-  const found = await client.query(name, { k: 100, columns: { column_names: ["id"] }, ...body });
-  return column(found, "id");
-};
-const sql = (client: Client, query: string): Promise<Answer> =>
-  client.request("/v1/sql", { body: { query }, headers: { accept: "application/json" } });
+const table = () => tenantTable(joust);
 
 beforeAll(() => joust.client.createNamespace("f"));
 
@@ -168,6 +143,18 @@ describe("a filtered select", () => {
     expect(await ids(client, name, { vector: [1, 0], prefilter: false })).toEqual([0, 3, 6, 9]);
   });
 
+  it("is in the plan that explains a query", async () => {
+    const explain = (query: object) => client.post(path(name, "explain_plan"), { query });
+    for (const search of [{}, { vector: [1, 0] }, { filter: "id > 3" }]) {
+      const plan = await explain({ k: 3, ...search });
+      expect(plan.status).toBe(200);
+      expect(plan.json).toContain('tenant = Utf8("a")');
+    }
+    const late = { vector: [1, 0], k: 3, filter: "id > 0", prefilter: false };
+    expectFailure(await explain(late), 400, 13, /`prefilter` is false/);
+    expectFailure(await explain({ k: 3, filter: "CAST(secret AS INT) > 0" }), 400, 13);
+  });
+
   it("does not suffice to create a view or a clone of the table", async () => {
     const denied = /needs the privilege select on it/;
     const { client: maker, id } = await granted.caller({ "namespace:f": ["create"] });
@@ -195,8 +182,8 @@ describe("a filtered select", () => {
     expect((await joust.client.ok(path(name, "describe"))).stats).toBeDefined();
     expect((await client.post(path(name, "exists"))).status).toBe(200);
     expect((await client.get("/v1/table")).json.tables).toContain(name);
-    for (const call of ["stats", "index/list", "version/list", "explain_plan", "tags/list"]) {
-      const answer = await client.post(path(name, call), { query: { k: 1 } });
+    for (const call of ["stats", "index/list", "version/list", "analyze_plan", "tags/list"]) {
+      const answer = await client.post(path(name, call), { k: 1 });
       expect([call, answer.status]).toEqual([call, 403]);
       expectFailure(
         answer,
@@ -298,182 +285,5 @@ describe("filters of several grants", () => {
     await joust.client.ok(path(name, "drop"));
     await joust.client.createTable(name, rowsOf([0, 1]));
     expect((await client.post(path(name, "count_rows"))).status).toBe(404);
-  });
-});
-
-describe("writes", () => {
-  it("delete only visible rows and count only those", async () => {
-    const name = await table();
-    const { client } = await granted.filteredCaller(`table:${name}`, ["delete"], FILTER);
-    const removed = (predicate: string) => client.post(path(name, "delete"), { predicate });
-    expect((await removed("id < 5")).json.num_deleted_rows).toBe(2);
-    expect(await joust.client.count(name)).toBe(10);
-    expect((await removed("tenant = 'b'")).json.num_deleted_rows).toBe(0);
-    for (const predicate of ["true) OR (true", "1 / (id - 1) < 5", " ", "missing = 1"]) {
-      expect((await removed(predicate)).status).toBeGreaterThanOrEqual(400);
-    }
-    expect((await removed("true")).json.num_deleted_rows).toBe(2);
-    expect(await ids(joust.client, name)).toEqual([1, 2, 4, 5, 7, 8, 10, 11]);
-    expectFailure(await client.post(path(name, "count_rows")), 403, 15);
-  });
-
-  it("update only visible rows, and no column of the filter", async () => {
-    const name = await table();
-    const { client } = await granted.filteredCaller(`table:${name}`, ["update"], FILTER);
-    const update = (body: object) => client.post(path(name, "update"), body);
-    const set = await update({ updates: [["secret", "'x'"]], predicate: "id < 5" });
-    expect(set.json.updated_rows).toBe(2);
-    expect((await update({ updates: [["secret", "'y'"]] })).json.updated_rows).toBe(4);
-    expect(await joust.client.count(name, { predicate: "secret = 'y'" })).toBe(4);
-    const computed = await update({ updates: [["secret", "CAST(30 / (id - 1) AS STRING)"]] });
-    expect(computed.json.updated_rows).toBe(4);
-    for (const column of ["tenant", "TENANT", "`tenant`"]) {
-      const moved = await update({ updates: [[column, "'b'"]] });
-      expect([column, moved.status]).toEqual([column, 403]);
-    }
-    const properties = await update({ updates: [["secret", "'z'"]], properties: { a: "b" } });
-    expectFailure(properties, 403, 15, /privilege update/);
-    expect(await joust.client.count(name, { predicate: "tenant = 'a'" })).toBe(4);
-    expect(await joust.client.count(name, { predicate: "secret = 'z'" })).toBe(0);
-  });
-
-  it("insert only rows of the filter, all or none", async () => {
-    const name = await table();
-    const { client } = await granted.filteredCaller(`table:${name}`, ["insert"], FILTER);
-    const insert = (body: Uint8Array, params?: Record<string, string>) =>
-      client.post(path(name, "insert"), body, params);
-    expect((await insert(rowsOf([20, 21], ["a", "a"]))).status).toBe(200);
-    expect(await joust.client.count(name)).toBe(14);
-    const denied = /does not match the row filter of your grant; no row is inserted/;
-    expectFailure(await insert(rowsOf([22, 23], ["a", "b"])), 403, 15, denied);
-    expectFailure(await insert(rowsOf([22, 23], ["a", null])), 403, 15, denied);
-    expectFailure(await insert(stream({ id: [type.i32, [24]] })), 403, 15, denied);
-    const long = Array.from({ length: 300_000 }, (_, id) => 100 + id);
-    const tenants = long.map((id) => (id === 300_099 ? "b" : "a"));
-    expectFailure(await insert(rowsOf(long, tenants)), 403, 15, denied);
-    const twice = stream({ id: [type.i32, [1]], TENANT: [type.text, ["a"]] });
-    expect((await insert(twice)).status).toBe(400);
-    expect((await insert(stream({ id: [type.i32, [1]], tenant: [type.i32, [1]] }))).status).toBe(
-      400,
-    );
-    expectFailure(await insert(rowsOf([25], ["a"]), { mode: "overwrite" }), 403, 15);
-    expectFailure(await insert(rowsOf([25], ["a"]), { upload_id: "x" }), 403, 15);
-    const merge = { on: "id", when_not_matched_insert_all: "true" };
-    const merged = await client.post(path(name, "merge_insert"), rowsOf([26], ["a"]), merge);
-    expectFailure(merged, 403, 15, /does not support the row filter/);
-    expect(await joust.client.count(name)).toBe(14);
-    const keyed = { headers: { "idempotency-key": "k1" }, body: rowsOf([30], ["b"]) };
-    expect((await client.request(path(name, "insert"), keyed)).status).toBe(403);
-    expect(await joust.client.count(name)).toBe(14);
-  });
-
-  it("through SQL have the same filters", async () => {
-    const name = await table();
-    const target = `f.${name.slice(2)}`;
-    const all = ["insert", "update", "delete"] as const;
-    const { client } = await granted.filteredCaller(`table:${name}`, all, FILTER);
-    expect((await sql(client, `INSERT INTO ${target} (id, tenant) VALUES (50, 'a')`)).status).toBe(
-      200,
-    );
-    expect((await sql(client, `INSERT INTO ${target} (id, tenant) VALUES (51, 'b')`)).status).toBe(
-      403,
-    );
-    expect((await sql(client, `UPDATE ${target} SET secret = 'q'`)).json.rows[0]).toEqual({
-      count: 5,
-    });
-    expect((await sql(client, `UPDATE ${target} SET tenant = 'b'`)).status).toBe(403);
-    expect((await sql(client, `DELETE FROM ${target}`)).json.rows[0]).toEqual({ count: 5 });
-    expect(await joust.client.count(name)).toBe(8);
-  });
-
-  it("of a role with a filtered grant are restricted too", async () => {
-    const name = await table();
-    const { key, id } = await createKey(joust.root, "read");
-    const object = { kind: "table", id: name.split("$") } as const;
-    await granted.grants.grant(`key:${id}`, object, ["delete"], FILTER);
-    const client = joust.client.withKey(key);
-    expect(await client.count(name)).toBe(12);
-    const answer = await client.post(path(name, "delete"), { predicate: "true" });
-    expect(answer.json.num_deleted_rows).toBe(4);
-  });
-});
-
-describe("granting", () => {
-  it("with a filter works through the routes and the command line", async () => {
-    const name = await table();
-    const { client, id } = await granted.caller();
-    const object = `table:f:public$${name.slice(2)}`;
-    const add = (body: object): Promise<Answer> =>
-      joust.client.post("/admin/authz/acl/add", { subject: `p:${id}`, object, ...body });
-    const select = { privilege: "SELECT", filter: FILTER };
-    expectFailure(await add({ ...select, filter: "nothing = 1" }), 400, 12, /nothing/);
-    for (const filter of [
-      "tenant",
-      "tenant = 'a') OR (true",
-      "true",
-      "id / 2 = 1",
-      "",
-      "_rowid = 1",
-      `"tenant" = 'a'`,
-    ]) {
-      const refused = await add({ ...select, filter });
-      expect([filter, refused.status]).toEqual([filter, 400]);
-    }
-    expect((await add({ privilege: "OPERATE", filter: FILTER })).status).toBe(400);
-    expect((await add({ privilege: "OWNERSHIP", filter: FILTER })).status).toBe(400);
-    expect((await add(select)).status).toBe(200);
-    expect((await add(select)).status).toBe(409);
-    const listed = await joust.client.ok("/admin/authz/acl/list", { subject: `p:${id}` });
-    expect(listed.entries.map(({ privilege, filter }: Json) => [privilege, filter])).toEqual([
-      ["SELECT", FILTER],
-    ]);
-    expect(await client.count(name)).toBe(4);
-
-    const on = ["--on", `table:${name}`];
-    const to = ["--to", `key:${id}`];
-    const run = (...args: string[]) => runCli([...args, joust.root]);
-    expect(await run("grant", "delete", ...on, ...to, "--filter", "id = 3")).toMatchObject({
-      code: 0,
-      out: "granted delete\n",
-    });
-    expect((await run("grants", "--subject", `key:${id}`)).out.trimEnd().split("\n")).toEqual([
-      `key:${id}  table:${name}  delete  id = 3`,
-      `key:${id}  table:${name}  select  ${FILTER}`,
-    ]);
-    const wrong = await run("grant", "delete", ...on, ...to, "--filter", "nothing = 3");
-    expect(wrong.code).not.toBe(0);
-    expect(wrong.err).toMatch(/nothing/);
-    expect((await run("grant", "drop", ...on, ...to, "--filter", "id = 3")).err).toMatch(
-      /drop has no row filter/,
-    );
-  });
-
-  it("needs the privilege for all rows", async () => {
-    const name = await table();
-    const { client, id } = await granted.caller({ [`table:${name}`]: ["grant"] });
-    const object = { kind: "table", id: name.split("$") } as const;
-    await granted.grants.grant(`key:${id}`, object, ["select"], FILTER);
-    const add = (more: object) =>
-      client.post("/admin/authz/acl/add", {
-        subject: `p:${id}`,
-        object: `table:f:public$${name.slice(2)}`,
-        privilege: "SELECT",
-        ...more,
-      });
-    expectFailure(await add({}), 403, 15, /privilege select/);
-    expectFailure(await add({ filter: FILTER }), 403, 15, /privilege select/);
-    expect(await client.count(name)).toBe(4);
-  });
-
-  it("does not bind a role to a subject with filtered privileges", async () => {
-    const { id } = await granted.caller();
-    await granted.grants.grant(`key:${id}`, { kind: "server" }, ["select"], FILTER);
-    const bound = await joust.client.ok("/admin/authz/principal", { principal: `p:${id}` });
-    expect(bound.roles).toEqual([]);
-    const list = await joust.client.ok("/admin/authz/role_binding/list", { subject: `p:${id}` });
-    expect(list.bindings).toEqual([]);
-    await joust.client.ok("/admin/authz/role_binding/add", { subject: `p:${id}`, role: "read" });
-    const now = await joust.client.ok("/admin/authz/principal", { principal: `p:${id}` });
-    expect(now.roles).toEqual(["read"]);
   });
 });

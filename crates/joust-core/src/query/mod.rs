@@ -81,10 +81,7 @@ impl Table {
         let mut query = Query::decode(body)?;
         let opened = self.queried(&query, &options);
         let dataset = opened.instrument(info_span!("open version")).await?;
-        if let Some(rows) = self.rows() {
-            rows.admit(&dataset, query.condition()).await?;
-            query.restrict(rows)?;
-        }
+        self.restrict(&dataset, &mut query).await?;
         let query = Arc::new(query);
         let evaluation = query.evaluation(&dataset)?;
         let memory = self
@@ -97,6 +94,15 @@ impl Table {
         plan.execute(self.caches()?, options.format, memory)
             .instrument(info_span!("execute query"))
             .await
+    }
+
+    /// Restricts a query to the rows that the caller may use.
+    async fn restrict(&self, dataset: &Arc<Dataset>, query: &mut Query) -> Result<()> {
+        let Some(rows) = self.rows() else {
+            return Ok(());
+        };
+        rows.admit(dataset, query.condition()).await?;
+        query.restrict(rows)
     }
 
     /// The version to read.

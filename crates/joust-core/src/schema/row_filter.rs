@@ -86,6 +86,21 @@ impl RowFilter {
         dataset: &Dataset,
         rows: SendableRecordBatchStream,
     ) -> Result<SendableRecordBatchStream> {
+        let condition = self.condition(dataset)?;
+        let uploaded = rows.schema();
+        let checked = rows.map(move |batch| {
+            let batch = batch?;
+            match condition.admits(&batch) {
+                Ok(true) => Ok(batch),
+                Ok(false) => Err(DataFusionError::External(Box::new(hidden_row()))),
+                Err(error) => Err(DataFusionError::External(Box::new(error))),
+            }
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(uploaded, checked)))
+    }
+
+    /// The filter for rows in memory. Code 15 if it does not apply to this version.
+    pub fn condition(&self, dataset: &Dataset) -> Result<RowCondition> {
         let (tree, columns) = self
             .tree(dataset)
             .and_then(|tree| Ok((tree, self.columns(dataset)?)))
@@ -94,15 +109,7 @@ impl RowFilter {
         let condition = Planner::new(schema.clone())
             .create_physical_expr(&tree)
             .map_err(|_| no_longer_applies())?;
-        let uploaded = rows.schema();
-        let checked = rows.map(move |batch| {
-            let batch = batch?;
-            match admits(condition.as_ref(), &schema, &batch) {
-                Ok(()) => Ok(batch),
-                Err(error) => Err(DataFusionError::External(Box::new(error))),
-            }
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(uploaded, checked)))
+        Ok(RowCondition { condition, schema })
     }
 
     fn tree(&self, dataset: &Dataset) -> Result<Expr> {
@@ -153,27 +160,45 @@ fn fields(dataset: &Dataset, tree: &Expr) -> Result<Vec<Field>> {
     Ok(read)
 }
 
-/// Checks each row of a batch. `schema`: the columns that the condition reads.
-fn admits(condition: &dyn PhysicalExpr, schema: &Arc<Schema>, batch: &RecordBatch) -> Result<()> {
-    let columns = schema.fields().iter().map(|field| uploaded(batch, field));
-    let columns: Vec<_> = columns.collect::<Result<_>>()?;
-    // A missing column is null, whatever the table allows.
-    let nullable = schema.fields().iter();
-    let nullable = nullable.map(|field| field.as_ref().clone().with_nullable(true));
-    let schema = Schema::new(nullable.collect::<Vec<_>>());
-    let read = RecordBatch::try_new(Arc::new(schema), columns)?;
-    let admitted = condition
-        .evaluate(&read)
-        .and_then(|admitted| admitted.into_array(batch.num_rows()))
-        .map_err(|error| Error::of_input(lance::Error::from(error)))?;
-    let admitted = admitted.as_boolean_opt();
-    match admitted.is_some_and(|admitted| admitted.true_count() == batch.num_rows()) {
-        true => Ok(()),
-        false => Err(Error::new(
-            Code::PermissionDenied,
-            "a row does not match the row filter of your grant; no row is inserted",
-        )),
+/// A row filter, planned for the columns of one version.
+pub struct RowCondition {
+    condition: Arc<dyn PhysicalExpr>,
+    /// The columns that the condition reads.
+    schema: Arc<Schema>,
+}
+
+impl RowCondition {
+    /// The top-level columns that the filter reads.
+    pub fn columns(&self) -> Vec<&str> {
+        let fields = self.schema.fields().iter();
+        fields.map(|field| field.name().as_str()).collect()
     }
+
+    /// Whether the filter admits every row of a batch. A column that the batch does not have is null.
+    pub fn admits(&self, batch: &RecordBatch) -> Result<bool> {
+        let fields = self.schema.fields();
+        let columns = fields.iter().map(|field| uploaded(batch, field));
+        let columns: Vec<_> = columns.collect::<Result<_>>()?;
+        // A missing column is null, whatever the table allows.
+        let nullable = fields.iter();
+        let nullable = nullable.map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Schema::new(nullable.collect::<Vec<_>>());
+        let read = RecordBatch::try_new(Arc::new(schema), columns)?;
+        let admitted = self
+            .condition
+            .evaluate(&read)
+            .and_then(|admitted| admitted.into_array(batch.num_rows()))
+            .map_err(|error| Error::of_input(lance::Error::from(error)))?;
+        let admitted = admitted.as_boolean_opt();
+        Ok(admitted.is_some_and(|admitted| admitted.true_count() == batch.num_rows()))
+    }
+}
+
+fn hidden_row() -> Error {
+    Error::new(
+        Code::PermissionDenied,
+        "a row does not match the row filter of your grant; no row is inserted",
+    )
 }
 
 /// The values of a column in an upload, as the table will store them.

@@ -11,13 +11,14 @@ use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use lance::Dataset;
-use lance::dataset::{BlobFile, ProjectionRequest};
+use lance::dataset::{BlobFile, ProjectionRequest, TakeBuilder};
 use lance_core::datatypes::BlobKind;
 
 use super::{ReadOptions, Table};
 use crate::deadline::Deadline;
 use crate::error::{Code, Error, Result};
 use crate::ipc::{Encode, Encoder, Format};
+use crate::schema::RowFilter;
 use crate::schema::columns::{canonical_column, unknown_column};
 
 /// The most rows of one request for whole values.
@@ -120,7 +121,7 @@ impl Table {
         }
         let dataset = self.dataset(options).await?;
         let named = Named::new(row_ids);
-        let values = limited(&dataset, column, &named).await?;
+        let values = limited(&dataset, column, &named, self.rows()).await?;
         let bytes: Vec<Option<Bytes>> = stream::iter(values)
             .map(|value| async move {
                 match value {
@@ -179,8 +180,10 @@ impl Table {
     ) -> Result<(Option<Value>, Arc<Dataset>)> {
         let dataset = self.dataset(options).await?;
         let row = match row {
-            Row::Id(id) => values(&dataset, column, Rows::Ids(&[id])).await,
-            Row::Address(address) => values(&dataset, column, Rows::Addresses(&[address])).await,
+            Row::Id(id) => values(&dataset, column, Rows::Ids(&[id]), self.rows()).await,
+            Row::Address(address) => {
+                values(&dataset, column, Rows::Addresses(&[address]), self.rows()).await
+            }
         };
         Ok((row?.pop().flatten(), dataset))
     }
@@ -221,6 +224,7 @@ async fn limited(
     dataset: &Arc<Dataset>,
     column: &str,
     named: &Named,
+    filter: Option<&RowFilter>,
 ) -> Result<Vec<Option<Value>>> {
     let mut found: Vec<Option<Value>> = Vec::with_capacity(named.ids.len());
     let (mut read, mut total) = (0_u64, 0_u64);
@@ -233,7 +237,7 @@ async fn limited(
         };
         let end = named.ids.len().min(begin + rows);
         // Runs without rows, too, so that an invalid column is reported.
-        let chunk = values(dataset, column, Rows::Ids(&named.ids[begin..end])).await?;
+        let chunk = values(dataset, column, Rows::Ids(&named.ids[begin..end]), filter).await?;
         for (value, times) in chunk.iter().zip(&named.times[begin..end]) {
             let size: u64 = value.as_ref().map_or(0, Value::size);
             read += size;
@@ -286,10 +290,12 @@ impl Rows<'_> {
     }
 }
 
+/// The values of some rows. A row that the filter of the caller hides does not exist.
 async fn values(
     dataset: &Arc<Dataset>,
     column: &str,
     rows: Rows<'_>,
+    filter: Option<&RowFilter>,
 ) -> Result<Vec<Option<Value>>> {
     let path = canonical_column(dataset, column)?;
     let field = dataset
@@ -298,6 +304,9 @@ async fn values(
         .ok_or_else(|| unknown_column(dataset, column))?;
     if rows.count() == 0 {
         return Ok(Vec::new());
+    }
+    if let Some(filter) = filter {
+        check_visible(dataset, rows, filter).await?;
     }
     if field.is_blob() {
         return blobs(dataset, &path, rows).await;
@@ -308,6 +317,27 @@ async fn values(
             "column `{column}` is not a blob column but of type {other}; name a blob column or a \
              binary column"
         ))),
+    }
+}
+
+/// A row that the filter hides is as one that does not exist.
+async fn check_visible(dataset: &Arc<Dataset>, rows: Rows<'_>, filter: &RowFilter) -> Result<()> {
+    let condition = filter.condition(dataset)?;
+    let columns = ProjectionRequest::from_columns(condition.columns(), dataset.schema());
+    let read = match rows {
+        Rows::Ids(ids) => TakeBuilder::try_new_from_ids(dataset.clone(), ids.to_vec(), columns)?,
+        Rows::Addresses(addresses) => {
+            let plan = Arc::new(columns.into_projection_plan(dataset.clone())?);
+            TakeBuilder::try_new_from_addresses(dataset.clone(), addresses.to_vec(), plan)?
+        }
+    };
+    let batch = match read.execute().await.map_err(Error::of_input) {
+        Err(error) if error.code() == Code::InvalidInput => return Err(missing_rows()),
+        read => read?,
+    };
+    match batch.num_rows() == rows.count() && condition.admits(&batch)? {
+        true => Ok(()),
+        false => Err(missing_rows()),
     }
 }
 
