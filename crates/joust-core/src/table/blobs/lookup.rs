@@ -1,0 +1,136 @@
+//! Finds the values of a column by row.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use bytes::Bytes;
+use lance::Dataset;
+use lance::dataset::{BlobFile, ProjectionRequest, TakeBuilder};
+use lance_core::datatypes::BlobKind;
+
+use super::Value;
+use crate::error::{Code, Error, Result};
+use crate::schema::RowFilter;
+use crate::schema::columns::{canonical_column, unknown_column};
+
+#[derive(Clone, Copy)]
+pub enum Rows<'a> {
+    Ids(&'a [u64]),
+    Addresses(&'a [u64]),
+}
+
+impl Rows<'_> {
+    fn count(self) -> usize {
+        match self {
+            Self::Ids(rows) | Self::Addresses(rows) => rows.len(),
+        }
+    }
+}
+
+/// The values of some rows. A row that the filter of the caller hides does not exist.
+pub async fn values(
+    dataset: &Arc<Dataset>,
+    column: &str,
+    rows: Rows<'_>,
+    filter: Option<&RowFilter>,
+) -> Result<Vec<Option<Value>>> {
+    let path = canonical_column(dataset, column)?;
+    let field = dataset
+        .schema()
+        .field(&path)
+        .ok_or_else(|| unknown_column(dataset, column))?;
+    if rows.count() == 0 {
+        return Ok(Vec::new());
+    }
+    if let Some(filter) = filter {
+        check_visible(dataset, rows, filter).await?;
+    }
+    if field.is_blob() {
+        return blobs(dataset, &path, rows).await;
+    }
+    match field.data_type() {
+        DataType::Binary | DataType::LargeBinary => plain(dataset, column, &path, rows).await,
+        other => Err(Error::invalid(format!(
+            "column `{column}` is not a blob column but of type {other}; name a blob column or a \
+             binary column"
+        ))),
+    }
+}
+
+/// A row that the filter hides is as one that does not exist.
+async fn check_visible(dataset: &Arc<Dataset>, rows: Rows<'_>, filter: &RowFilter) -> Result<()> {
+    let condition = filter.condition(dataset)?;
+    let columns = ProjectionRequest::from_columns(condition.columns(), dataset.schema());
+    let read = match rows {
+        Rows::Ids(ids) => TakeBuilder::try_new_from_ids(dataset.clone(), ids.to_vec(), columns)?,
+        Rows::Addresses(addresses) => {
+            let plan = Arc::new(columns.into_projection_plan(dataset.clone())?);
+            TakeBuilder::try_new_from_addresses(dataset.clone(), addresses.to_vec(), plan)?
+        }
+    };
+    let batch = match read.execute().await.map_err(Error::of_input) {
+        Err(error) if error.code() == Code::InvalidInput => return Err(missing_rows()),
+        read => read?,
+    };
+    match batch.num_rows() == rows.count() && condition.admits(&batch)? {
+        true => Ok(()),
+        false => Err(missing_rows()),
+    }
+}
+
+async fn blobs(dataset: &Arc<Dataset>, path: &str, rows: Rows<'_>) -> Result<Vec<Option<Value>>> {
+    let files = match rows {
+        Rows::Ids(ids) => dataset.take_blobs(ids, path).await,
+        Rows::Addresses(addresses) => dataset.take_blobs_by_addresses(addresses, path).await,
+    };
+    let files = files.map_err(Error::of_input)?;
+    if files.len() != rows.count() {
+        return Err(missing_rows());
+    }
+    let external = |file: &BlobFile| file.kind() == BlobKind::External;
+    if files.iter().flatten().any(external) {
+        return Err(Error::new(
+            Code::Unsupported,
+            "the value lies outside the table; this server reads only what tables hold",
+        ));
+    }
+    Ok(files
+        .into_iter()
+        .map(|file| file.map(Value::File))
+        .collect())
+}
+
+async fn plain(
+    dataset: &Arc<Dataset>,
+    column: &str,
+    path: &str,
+    rows: Rows<'_>,
+) -> Result<Vec<Option<Value>>> {
+    let batch = match rows {
+        Rows::Ids(ids) => {
+            let projection = ProjectionRequest::from_sql([(column, path)]);
+            dataset.take_rows(ids, projection).await
+        }
+        Rows::Addresses(_) => {
+            return Err(Error::invalid(format!(
+                "column `{column}` is no blob column; its rows are named by their ids"
+            )));
+        }
+    };
+    let batch = batch.map_err(Error::of_input)?;
+    if batch.num_rows() != rows.count() {
+        return Err(missing_rows());
+    }
+    let values: ArrayRef = cast(batch.column(0), &DataType::LargeBinary)?;
+    let values = values.as_binary::<i64>();
+    Ok((0..values.len())
+        .map(|row| values.is_valid(row).then(|| values.value(row)))
+        .map(|value| value.map(|value| Value::Whole(Bytes::copy_from_slice(value))))
+        .collect())
+}
+
+fn missing_rows() -> Error {
+    Error::invalid("some of the rows do not exist; row ids are what queries give as _rowid")
+}
