@@ -26,8 +26,9 @@ export interface KeyStore {
   /** Stores that keys of these ids were used. */
   recordUses(ids: readonly string[]): Promise<void>;
   /**
-   * The key of a hash (SHA-256, hex text), also if it has expired. SQLite: new keys, rotations and revocations of every process take effect
-   * at once. Postgres: the answer may be up to a second old, except for keys that this server made.
+   * The key of a hash (SHA-256 as hex text), also if it has expired. SQLite: new keys, rotations and revocations of
+   * every process take effect at once. Postgres: the answer may be up to a second old, except for keys that this server
+   * made.
    */
   findByHash(hash: string): Promise<KeyRecord | undefined>;
   /** Synchronous lookup. Null: no such key. Undefined: only `findByHash` can answer. */
