@@ -50,16 +50,19 @@ describe.skipIf(postgresMissing)("when Postgres ends the connection of a stateme
   let postgres: Postgres;
   let server: Server;
   let administrator: pg.Client;
+  /** Not `administrator`: within a transaction Postgres shows no connection that began after the first look. */
+  let observer: pg.Client;
 
   beforeAll(async () => {
     postgres = await startPostgres();
     const catalog = postgres.createDatabase();
     server = await startServer({ args: ["--catalog", catalog] });
     administrator = new pg.Client(catalog);
-    await administrator.connect();
+    observer = new pg.Client(catalog);
+    await Promise.all([administrator.connect(), observer.connect()]);
   });
   afterAll(async () => {
-    await administrator?.end();
+    await Promise.all([administrator?.end(), observer?.end()]);
     await server?.stop();
     await postgres?.stop();
   });
@@ -69,9 +72,9 @@ describe.skipIf(postgresMissing)("when Postgres ends the connection of a stateme
     const request = server.client.request("/v1/namespace/ns/create", { method: "POST", body: {} });
     const waiting = "from pg_stat_activity where wait_event_type = 'Lock'";
     await waitFor("the statement waits for the lock", async () => {
-      return (await administrator.query(`select pid ${waiting}`)).rowCount === 1;
+      return (await observer.query(`select pid ${waiting}`)).rowCount === 1;
     });
-    await administrator.query(`select pg_terminate_backend(pid) ${waiting}`);
+    await observer.query(`select pg_terminate_backend(pid) ${waiting}`);
     expectFailure(await request, 503, 17);
     await administrator.query("rollback");
     await server.client.createNamespace("ns");
