@@ -22,6 +22,8 @@ describe.skipIf(postgresMissing).each(["uws", "node"])(
     let postgres: Postgres;
     let server: Server;
     let administrator: pg.Client;
+    /** Within a transaction Postgres shows no connection that began after the first look. */
+    let observer: pg.Client;
     let reader: Client;
 
     beforeAll(async () => {
@@ -36,11 +38,12 @@ describe.skipIf(postgresMissing).each(["uws", "node"])(
         (await createKey(server.root, "read", ["--catalog", catalog])).key,
       );
       administrator = new pg.Client(catalog);
-      await administrator.connect();
+      observer = new pg.Client(catalog);
+      await Promise.all([administrator.connect(), observer.connect()]);
       await server.client.createTable("t", items(3));
     });
     afterAll(async () => {
-      await administrator?.end();
+      await Promise.all([administrator?.end(), observer?.end()]);
       await server?.stop();
       await postgres?.stop();
       removeDir(dir);
@@ -48,7 +51,7 @@ describe.skipIf(postgresMissing).each(["uws", "node"])(
 
     const waiting = async () => {
       const query = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
-      return (await administrator.query(query)).rowCount ?? 0;
+      return (await observer.query(query)).rowCount ?? 0;
     };
 
     /** Begins requests whose lookup waits, ends them, and then lets the lookups go on. */
