@@ -162,8 +162,6 @@ export declare class RowTable {
   query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
   /** As `Table.countRows`, over these rows. */
   countRows(options?: CountOptions | undefined | null): number | Promise<number>
-  /** As `Table.explainPlan`, for a query over these rows. */
-  explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
   /** As `Table.fetchBlobs`, of these rows. */
   fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
   /** As `Table.blob`, of one of these rows. */

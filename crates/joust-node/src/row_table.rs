@@ -94,17 +94,6 @@ impl RowTable {
         self.table.count_rows(env, options)
     }
 
-    /// As `Table.explainPlan`, for a query over these rows.
-    #[napi(ts_return_type = "Promise<string>")]
-    pub fn explain_plan<'env>(
-        &self,
-        env: &'env Env,
-        body: &[u8],
-        options: QueryOptions,
-    ) -> napi::Result<PromiseRaw<'env, String>> {
-        self.table.explain_plan(env, body, options)
-    }
-
     /// As `Table.fetchBlobs`, of these rows.
     #[napi(ts_return_type = "Promise<BlobsResult>")]
     pub fn fetch_blobs<'env>(

@@ -48,7 +48,6 @@ beforeAll(async () => {
 /** What the operations answer that support row filters. */
 const supported: Record<string, number> = {
   QueryTable: 200,
-  ExplainTableQueryPlan: 200,
   // The row of the request exists, and its column holds no large values.
   FetchTableBlobs: 400,
   GetTableBlobBytes: 400,

@@ -17,10 +17,8 @@ impl Table {
 
     async fn explained(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
-        let mut query = explain.query.0;
+        let query = Arc::new(explain.query.0);
         let dataset = self.queried(&query, &options).await?;
-        self.restrict(&dataset, &mut query).await?;
-        let query = Arc::new(query);
         let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
         let plan = self.plan(&dataset, query, evaluation).await?;
@@ -28,8 +26,7 @@ impl Table {
         Ok(self.without_location(&steps))
     }
 
-    /// Runs a query and reports what each step of its plan did. `body`: a query. Without a row filter: the report counts
-    /// the rows that each step reads.
+    /// Runs a query and reports what each step of its plan did. `body`: a query.
     pub async fn analyze_plan(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let mut deadline = self.tables().query_deadline(options.timeout);
         deadline.spend(self.analyzed(body, options)).await

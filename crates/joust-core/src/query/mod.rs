@@ -81,7 +81,10 @@ impl Table {
         let mut query = Query::decode(body)?;
         let opened = self.queried(&query, &options);
         let dataset = opened.instrument(info_span!("open version")).await?;
-        self.restrict(&dataset, &mut query).await?;
+        if let Some(rows) = self.rows() {
+            rows.admit(&dataset, query.condition()).await?;
+            query.restrict(rows)?;
+        }
         let query = Arc::new(query);
         let evaluation = query.evaluation(&dataset)?;
         let memory = self
@@ -94,15 +97,6 @@ impl Table {
         plan.execute(self.caches()?, options.format, memory)
             .instrument(info_span!("execute query"))
             .await
-    }
-
-    /// Restricts a query to the rows that the caller may use.
-    async fn restrict(&self, dataset: &Arc<Dataset>, query: &mut Query) -> Result<()> {
-        let Some(rows) = self.rows() else {
-            return Ok(());
-        };
-        rows.admit(dataset, query.condition()).await?;
-        query.restrict(rows)
     }
 
     /// The version to read.
