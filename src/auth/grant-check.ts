@@ -64,7 +64,7 @@ interface Restriction {
   readonly privileges: CallerPrivileges;
   readonly restricted: Services;
   /** The table of the path, once the privileges on it sufficed. The catalog makes another record after each commit. */
-  covered?: TableRecord;
+  covered?: TableRecord | undefined;
 }
 
 function restrictionOf(
@@ -111,12 +111,13 @@ function isCoveredAtHand(
 ): boolean {
   const { access, administrative } = operation;
   if (access.on !== "table" || access.also || administrative) return false;
-  const record = services.catalog.tableSync(call.id);
-  if (record && record === restriction.covered) return true;
+  // Before the check nothing is looked up: how long that takes would tell whether the table exists.
+  const { covered } = restriction;
+  if (covered && services.catalog.tableSync(call.id) === covered) return true;
   const set = restriction.privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
   if (set === NO_PRIVILEGES || readsSomeRows(set)) return false;
   if (!covers(set, setOf(access.privileges))) return false;
-  if (record) restriction.covered = record;
+  restriction.covered = services.catalog.tableSync(call.id);
   return true;
 }
 

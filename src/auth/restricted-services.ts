@@ -150,12 +150,12 @@ class VisibleCatalog {
 
   /** Undefined also for a table that the caller may not read: `table` then reports it. */
   tableSync(id: TableId): TableRecord | undefined {
-    const record = this.catalog.tableSync(id);
-    if (record === undefined || record === this.#read) return record;
+    const read = this.#read;
+    if (read && this.catalog.tableSync(id) === read) return read;
     const held = this.privileges.onTableSync(id, this.catalog) ?? NO_PRIVILEGES;
     if (held === NO_PRIVILEGES || !this.#mayRead(id, held)) return undefined;
-    this.#read = record;
-    return record;
+    this.#read = this.catalog.tableSync(id);
+    return this.#read;
   }
 
   async tableAt(location: string): Promise<TableRecord | undefined> {

@@ -93,7 +93,7 @@ describe.each(["plain", "blob"])("a value of a %s column", (kind) => {
     expect(noBytes.status).toBe(400);
     for (const row of hidden) {
       const id = rowIds[row] as number;
-      for (const ids of [[id], [rowIds[0] as number, id], [id, MISSING]]) {
+      for (const ids of [[id], [rowIds[0] as number, id], [id, MISSING], [MISSING, id]]) {
         const answer = await fetchBlobs(ids);
         expect([row, answer.status, answer.json.detail]).toEqual([row, 400, missing.json.detail]);
       }
