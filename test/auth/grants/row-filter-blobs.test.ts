@@ -1,17 +1,8 @@
 /** Large values for a caller with a row filter. */
-import {
-  Binary,
-  Field,
-  LargeBinary,
-  Schema,
-  Struct,
-  Table,
-  tableFromIPC,
-  Utf8,
-  vectorFromArray,
-} from "apache-arrow";
+import { Binary, Field, Schema, Table, tableFromIPC, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stream, tableOf, type } from "../../harness/arrow.js";
+import { blobColumn } from "../../harness/blob-column.js";
 import type { Answer, Client } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
@@ -36,17 +27,9 @@ function rows(from: number, kind: string): Uint8Array {
   if (kind === "plain") {
     return stream(tableOf({ tenant: [type.text, part(tenants)], image: [new Binary(), images] }));
   }
-  const stored = new Struct([
-    new Field("data", new LargeBinary(), true),
-    new Field("uri", new Utf8(), true),
-  ]);
-  const blob = new Map([["ARROW:extension:name", "lance.blob.v2"]]);
-  const schema = new Schema([
-    new Field("tenant", type.text, true),
-    new Field("image", stored, true, blob),
-  ]);
-  const structs = images.map((data) => (data === null ? null : { data, uri: null }));
-  return stream(new Table(schema, { tenant, image: vectorFromArray(structs, stored) }));
+  const { field, vector } = blobColumn("image", images);
+  const schema = new Schema([new Field("tenant", type.text, true), field]);
+  return stream(new Table(schema, { tenant, image: vector }));
 }
 
 beforeAll(() => joust.client.createNamespace("f"));

@@ -4,14 +4,13 @@ import {
   Field,
   LargeBinary,
   Schema,
-  Struct,
   Table,
   tableFromIPC,
-  Utf8,
   vectorFromArray,
 } from "apache-arrow";
 import { beforeAll, describe, expect, it } from "vitest";
 import { random, stream, tableOf, type } from "../../harness/arrow.js";
+import { blobColumn } from "../../harness/blob-column.js";
 import { expectFailure } from "../../harness/expect-failure.js";
 import { setupServer } from "../../harness/setup-server.js";
 import { textIndex } from "../queries/text/text-tables.js";
@@ -35,23 +34,18 @@ const values: (Uint8Array | null)[] = [
 
 /** A column with Lance's blob type. */
 function blobTable(named = false): Uint8Array {
-  const stored = new Struct([
-    new Field("data", new LargeBinary(), true),
-    new Field("uri", new Utf8(), true),
-  ]);
-  const metadata = new Map([["ARROW:extension:name", "lance.blob.v2"]]);
+  const { field, vector } = blobColumn("image", values);
   const ids = vectorFromArray(
     values.map((_, n) => BigInt(n)),
     type.i64,
   );
-  const rows = values.map((data) => (data === null ? null : { data, uri: null }));
   const schema = new Schema([
     new Field("id", type.i64, true),
-    new Field("image", stored, true, metadata),
+    field,
     ...(named ? [new Field("name", type.text, true)] : []),
   ]);
   const names = values.map((_, n) => `n${n}`);
-  const columns = { id: ids, image: vectorFromArray(rows, stored) };
+  const columns = { id: ids, image: vector };
   return stream(
     named
       ? new Table(schema, { ...columns, name: vectorFromArray(names, type.text) })
