@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod appends;
+mod blobs;
 mod branches;
 mod changes;
 mod compaction;
@@ -19,3 +20,4 @@ mod place;
 mod sent;
 mod tables;
 mod texts;
+mod views;

@@ -1,5 +1,6 @@
 //! Finds the values of a column by row.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -48,6 +49,7 @@ pub async fn values(
     if rows.count() == 0 {
         return Ok(Vec::new());
     }
+    check_fragments(dataset, rows)?;
     if let Some(filter) = filter {
         check_visible(dataset, rows, filter).await?;
     }
@@ -63,20 +65,39 @@ pub async fn values(
     }
 }
 
+/// Lance panics for descending addresses of rows that do not exist.
+fn check_fragments(dataset: &Dataset, rows: Rows<'_>) -> Result<()> {
+    if matches!(rows, Rows::Ids(_)) && dataset.manifest().uses_stable_row_ids() {
+        return Ok(());
+    }
+    let fragments = dataset.fragments().iter();
+    let sizes: HashMap<u64, Option<usize>> = fragments
+        .map(|fragment| (fragment.id, fragment.physical_rows))
+        .collect();
+    let is_there = |address: &u64| {
+        let offset = (address & 0xffff_ffff) as usize;
+        sizes
+            .get(&(address >> 32))
+            .is_some_and(|rows| rows.is_none_or(|rows| offset < rows))
+    };
+    match rows.numbers().iter().all(is_there) {
+        true => Ok(()),
+        false => Err(missing_rows()),
+    }
+}
+
 /// A row that the filter hides is as one that does not exist.
 async fn check_visible(dataset: &Arc<Dataset>, rows: Rows<'_>, filter: &RowFilter) -> Result<()> {
     let condition = filter.condition(dataset)?;
     let columns = condition.columns().into_iter();
     let columns = columns.map(|name| format_field_path(&[name]));
     let columns = ProjectionRequest::from_columns(columns, dataset.schema());
-    // Lance panics for descending addresses in fragments that do not exist, and reports ascending ones.
-    let mut sorted = rows.numbers().to_vec();
-    sorted.sort_unstable();
+    let numbers = rows.numbers().to_vec();
     let read = match rows {
-        Rows::Ids(_) => TakeBuilder::try_new_from_ids(dataset.clone(), sorted, columns)?,
+        Rows::Ids(_) => TakeBuilder::try_new_from_ids(dataset.clone(), numbers, columns)?,
         Rows::Addresses(_) => {
             let plan = Arc::new(columns.into_projection_plan(dataset.clone())?);
-            TakeBuilder::try_new_from_addresses(dataset.clone(), sorted, plan)?
+            TakeBuilder::try_new_from_addresses(dataset.clone(), numbers, plan)?
         }
     };
     let batch = match read.execute().await.map_err(Error::of_input) {
