@@ -373,7 +373,12 @@ export declare class Table {
   createView(view: NewView): Promise<number>
   /** The definition of the view at this address; code 19 if it is not a view. */
   view(): Promise<ViewDefinition>
-  /** Runs the view's query and replaces its rows, in one version. */
+  /**
+   * How far the view at this address is behind `sources`, its tables, and how its next refresh works; code 19 if it is
+   * not a view. `timeout_ms`: the time that the request has left; no limit of its own when absent.
+   */
+  viewStatus(sources: Array<ViewSource>, timeoutMs?: number | undefined | null): Promise<ViewStatus>
+  /** Runs the view's query over the rows that have changed, or over all, and replaces the view's rows, in one version. */
   refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
 }
 
@@ -426,6 +431,10 @@ export interface BackfillOptions {
   concurrency?: number
   /** Only the first fragments of the table, up to this number. */
   maxFragments?: number
+  /** The least rows of a call of a function; default: 1. */
+  minBatchRows?: number
+  /** The most rows of a call of a function; default and largest: 4,096. */
+  maxBatchRows?: number
   /** An earlier backfill of all rows: only fragments that have changed since are computed. */
   changedSince?: Since
   /** The id of the job. With a function, a later run of it continues with the fragments that this one has computed. */
@@ -1039,16 +1048,23 @@ export interface ReadOptions {
 /** How to refresh a view. */
 export interface RefreshOptions {
   sources: Array<ViewSource>
+  /** Compute all rows, also if it is known which have changed. */
+  full?: boolean
   /** The most rows of a fragment of the view. */
   maxRowsPerFragment?: number
   /** Partitions of the query that run concurrently. */
   concurrency?: number
 }
 
-/** A finished refresh. */
+/** A refresh that ended. */
 export interface RefreshResult {
+  /** The version of the view; no new one if there was nothing to do. */
   version: number
+  /** Why all rows were computed; absent if only those that come from changed rows were. */
+  fullBecause?: string
   rowsWritten: number
+  /** Rows that were replaced or removed. */
+  rowsRemoved: number
   /** The version of each source that was read, in the order of the options. */
   sourceVersions: Array<number>
 }
@@ -1097,6 +1113,13 @@ export interface SkippedEntry {
   location: string
   /** The reason, for the operator. */
   reason: string
+}
+
+/** A source of a view. */
+export interface SourceStatus {
+  /** The version of the last refresh; absent if it is not known. */
+  refreshedVersion?: number
+  newestVersion: number
 }
 
 /** A column of a result, without nulls: numbers that are integers, or texts. */
@@ -1343,6 +1366,16 @@ export interface ViewSource {
   storageOptions: Record<string, string>
   /** The version to read; the newest when absent. */
   version?: number
+}
+
+/** How far a view is behind its sources, and how the next refresh works. */
+export interface ViewStatus {
+  /** Why the next refresh computes all rows; absent if it only computes those that come from changed rows. */
+  fullBecause?: string
+  /** When the last refresh was committed, ms since 1970; absent if it is not known. */
+  refreshedMillis?: number
+  /** In the order of the view's tables. */
+  sources: Array<SourceStatus>
 }
 
 export interface WriteResult {

@@ -11,6 +11,9 @@ export interface BackfillSpec {
   read_version?: number;
   concurrency?: number;
   num_frags?: number;
+  /** Bounds of the rows of a call of a function. */
+  min_batch_rows?: number;
+  max_batch_rows?: number;
   /** An earlier backfill of all rows: only fragments that have changed since are computed. */
   changed_since?: Since;
 }
@@ -23,6 +26,8 @@ export const backfillOptions = (spec: BackfillSpec): BackfillOptions =>
     readVersion: spec.read_version,
     concurrency: spec.concurrency,
     maxFragments: spec.num_frags,
+    minBatchRows: spec.min_batch_rows,
+    maxBatchRows: spec.max_batch_rows,
     changedSince: spec.changed_since,
   });
 

@@ -25,6 +25,10 @@ pub struct BackfillOptions {
     pub concurrency: Option<f64>,
     /// Only the first fragments of the table, up to this number.
     pub max_fragments: Option<f64>,
+    /// The least rows of a call of a function; default: 1.
+    pub min_batch_rows: Option<f64>,
+    /// The most rows of a call of a function; default and largest: 4,096.
+    pub max_batch_rows: Option<f64>,
     /// An earlier backfill of all rows: only fragments that have changed since are computed.
     pub changed_since: Option<Since>,
     /// The id of the job. With a function, a later run of it continues with the fragments that this one has computed.
@@ -108,6 +112,8 @@ impl BackfillOptions {
             read_version: self.read_version.map(version_number),
             concurrency: how_many("concurrency", self.concurrency)?,
             max_fragments: how_many("num_frags", self.max_fragments)?,
+            min_batch_rows: how_many("min_checkpoint_size", self.min_batch_rows)?,
+            max_batch_rows: how_many("checkpoint_size", self.max_batch_rows)?,
             changed_since: self.changed_since.map(Into::into),
             job: self.job,
         })

@@ -23,9 +23,18 @@ const request = Type.Object({
   cluster: ignoredOption(Type.String()),
   manifest: ignoredOption(Type.String()),
   intra_applier_concurrency: ignoredOption(Type.Integer()),
-  min_checkpoint_size: ignoredOption(Type.Integer()),
-  max_checkpoint_size: ignoredOption(Type.Integer()),
-  checkpoint_size: ignoredOption(Type.Integer()),
+  checkpoint_size: optionalInteger(
+    1,
+    "maximum number of rows of one call of a Python function; default and largest: 4096",
+  ),
+  min_checkpoint_size: optionalInteger(
+    1,
+    "minimum number of rows of one call: the server chooses a number between both; default: 1",
+  ),
+  max_checkpoint_size: optionalInteger(
+    1,
+    "same as checkpoint_size; with both, the smaller one counts",
+  ),
   task_size: ignoredOption(Type.Integer()),
   commit_granularity: ignoredOption(Type.Integer()),
   batch_checkpoint_flush_interval_seconds: ignoredOption(Type.Number()),
@@ -70,4 +79,12 @@ const readSpec = (payload: Static<typeof request>): BackfillSpec =>
     read_version: payload.read_version == null ? undefined : checkVersion(payload.read_version),
     concurrency: payload.concurrency,
     num_frags: payload.num_frags,
+    min_batch_rows: payload.min_checkpoint_size,
+    max_batch_rows: smaller(payload.checkpoint_size, payload.max_checkpoint_size),
   });
+
+const smaller = (
+  one: number | null | undefined,
+  other: number | null | undefined,
+): number | undefined =>
+  one == null || other == null ? (one ?? other ?? undefined) : Math.min(one, other);

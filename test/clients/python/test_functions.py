@@ -443,6 +443,25 @@ def test_a_condition_selects_rows(table, columns):
     assert values(table, "n") == {**dict.fromkeys(range(8)), 8: 9, 9: 10}
 
 
+def test_a_request_bounds_the_rows_of_a_call(database, columns, name):
+    database.create_table(f"{name}_bounded", items(1_000))
+    bounded = FunctionColumns(columns.server, f"{name}_bounded")
+    opened = database.open_table(f"{name}_bounded")
+
+    def sizes(column: str, **options) -> list[int]:
+        source = "def f(id: pa.Array): return [len(id)] * len(id)"
+        bounded.declare(column, source, ["id"], INTEGER, entry="f")
+        bounded.fill(column, **options)
+        return sorted(set(values(opened, column).values()))
+
+    assert max(sizes("free")) > 100
+    assert max(sizes("most", checkpoint_size=20, max_checkpoint_size=30)) == 20
+    # 1,000 rows are 142 calls of 7, and the rest.
+    assert sizes("fixed", min_checkpoint_size=7, max_checkpoint_size=7) == [6, 7]
+    with pytest.raises(AssertionError, match="400.*must not be greater"):
+        bounded.start("fixed", min_checkpoint_size=8, checkpoint_size=7)
+
+
 def test_new_and_changed_rows_are_computed_by_themselves(table, columns):
     columns.declare(
         "shout", "def f(name): return name.upper()", ["name"], TEXT, entry="f", auto_backfill=True

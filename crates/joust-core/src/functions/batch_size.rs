@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::error::{Error, Result};
+
 /// Rows of the first call. A function may take a minute for each row.
 const FIRST_ROWS: usize = 8;
 /// A backfill reads no more rows at once.
@@ -12,25 +14,62 @@ const MOST_BYTES: usize = 16 << 20;
 /// How long a call should take. A shorter one spends more time on messages, a longer one delays progress and memory.
 const TARGET: Duration = Duration::from_millis(500);
 
-/// Adapts the number of rows of a call to the speed of a function. Concurrent calls share it.
-pub struct BatchSize(AtomicUsize);
+/// The bounds of the rows of a call. With equal ones the number is not adapted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchBounds {
+    /// Less only if the rows are large, if fewer are left, or after a call that ended its process.
+    pub least: usize,
+    pub most: usize,
+}
 
-impl Default for BatchSize {
+impl Default for BatchBounds {
     fn default() -> Self {
-        Self(AtomicUsize::new(FIRST_ROWS))
+        Self {
+            least: 1,
+            most: MOST_ROWS,
+        }
     }
 }
 
+impl BatchBounds {
+    /// `None`: the default. Code 13 if there is no number between them.
+    pub fn new(least: Option<usize>, most: Option<usize>) -> Result<Self> {
+        let most = most.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        let least = least.unwrap_or(1);
+        match least <= most {
+            true => Ok(Self { least, most }),
+            false => Err(Error::invalid(format!(
+                "a call of the function has at least {least} rows (min_checkpoint_size) and at most {most} \
+                 (checkpoint_size, max_checkpoint_size, and {MOST_ROWS} in any case): the first number must not be \
+                 greater"
+            ))),
+        }
+    }
+}
+
+/// Adapts the number of rows of a call to the speed of a function. Concurrent calls share it.
+pub struct BatchSize {
+    rows: AtomicUsize,
+    bounds: BatchBounds,
+}
+
 impl BatchSize {
+    pub fn new(bounds: BatchBounds) -> Self {
+        Self {
+            rows: AtomicUsize::new(FIRST_ROWS.clamp(bounds.least, bounds.most)),
+            bounds,
+        }
+    }
+
     /// The rows of the next call, whose input has `bytes_per_row`.
     pub fn rows(&self, bytes_per_row: usize) -> usize {
         let fit = MOST_BYTES / bytes_per_row.max(1);
-        self.0.load(Ordering::Relaxed).min(fit).max(1)
+        self.rows.load(Ordering::Relaxed).min(fit).max(1)
     }
 
     /// A call with `rows` ended its process: the next one has at most half as many.
     pub fn ended(&self, rows: usize) {
-        self.0.store((rows / 2).max(1), Ordering::Relaxed);
+        self.rows.store((rows / 2).max(1), Ordering::Relaxed);
     }
 
     /// A call with `rows` took `time`: the next one has at most twice and at least half as many.
@@ -39,7 +78,8 @@ impl BatchSize {
         let wanted = rows as u128 * TARGET.as_micros() / micros;
         let wanted = usize::try_from(wanted).unwrap_or(MOST_ROWS);
         let next = wanted.clamp((rows / 2).max(1), rows.saturating_mul(2));
-        self.0.store(next.min(MOST_ROWS), Ordering::Relaxed);
+        let next = next.clamp(self.bounds.least, self.bounds.most);
+        self.rows.store(next, Ordering::Relaxed);
     }
 }
 
@@ -49,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_fast_function_gets_larger_batches() {
-        let size = BatchSize::default();
+        let size = BatchSize::new(BatchBounds::default());
         let mut rows = size.rows(8);
         assert_eq!(rows, FIRST_ROWS);
         for _ in 0..20 {
@@ -63,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_slow_function_gets_one_row() {
-        let size = BatchSize::default();
+        let size = BatchSize::new(BatchBounds::default());
         for _ in 0..5 {
             let rows = size.rows(8);
             size.took(rows, Duration::from_secs(10) * rows as u32);
@@ -73,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_function_that_ends_its_process_gets_smaller_batches() {
-        let size = BatchSize::default();
+        let size = BatchSize::new(BatchBounds::default());
         size.ended(FIRST_ROWS);
         assert_eq!(size.rows(8), FIRST_ROWS / 2);
         size.ended(1);
@@ -82,11 +122,42 @@ mod tests {
 
     #[test]
     fn a_call_with_large_rows_has_few_of_them() {
-        let size = BatchSize::default();
+        let size = BatchSize::new(BatchBounds::default());
         for _ in 0..20 {
             size.took(size.rows(8), Duration::ZERO);
         }
         assert_eq!(size.rows(4 << 20), 4);
         assert_eq!(size.rows(1 << 30), 1);
+    }
+
+    #[test]
+    fn the_rows_stay_between_the_bounds() {
+        let bounds = BatchBounds::new(Some(3), Some(50)).unwrap();
+        let size = BatchSize::new(bounds);
+        assert_eq!(size.rows(8), FIRST_ROWS);
+        for _ in 0..9 {
+            size.took(size.rows(8), Duration::ZERO);
+        }
+        assert_eq!(size.rows(8), 50);
+        for _ in 0..9 {
+            size.took(size.rows(8), Duration::from_secs(100));
+        }
+        assert_eq!(size.rows(8), 3);
+        let fixed = BatchSize::new(BatchBounds::new(Some(20), Some(20)).unwrap());
+        for time in [Duration::ZERO, Duration::from_secs(100)] {
+            assert_eq!(fixed.rows(8), 20);
+            fixed.took(20, time);
+        }
+        // A call that ends its process is bisected whatever the bounds.
+        fixed.ended(20);
+        assert_eq!(fixed.rows(8), 10);
+    }
+
+    #[test]
+    fn bounds_without_a_number_between_them_are_refused() {
+        assert!(BatchBounds::new(Some(5), Some(4)).is_err());
+        assert!(BatchBounds::new(Some(MOST_ROWS + 1), None).is_err());
+        let most = BatchBounds::new(None, Some(MOST_ROWS + 1)).unwrap();
+        assert_eq!(most, BatchBounds::default());
     }
 }

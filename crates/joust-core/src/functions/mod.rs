@@ -19,6 +19,7 @@ use std::time::Duration;
 use arrow::datatypes::Field;
 use tokio::sync::Semaphore;
 
+pub(crate) use batch_size::BatchBounds;
 pub(crate) use run::FunctionRun;
 
 /// How an engine runs Python functions.

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use super::batch_size::BatchSize;
+use super::batch_size::{BatchBounds, BatchSize};
 use super::worker::{Ended, Worker};
 use super::{Function, Functions};
 use crate::error::{Error, Result};
@@ -45,15 +45,20 @@ pub struct FunctionRun {
 }
 
 impl FunctionRun {
-    /// `processes`: the most at a time.
-    pub fn new(functions: Functions, function: Function, processes: usize) -> Self {
+    /// `processes`: the most at a time. `batches`: the rows of a call.
+    pub fn new(
+        functions: Functions,
+        function: Function,
+        processes: usize,
+        batches: BatchBounds,
+    ) -> Self {
         Self {
             slots: Semaphore::new(processes),
             functions,
             function: Arc::new(function),
             idle: Mutex::default(),
             returned: Notify::new(),
-            size: BatchSize::default(),
+            size: BatchSize::new(batches),
             ending_rows: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
         }

@@ -30,6 +30,10 @@ pub struct Backfill {
     pub concurrency: Option<usize>,
     /// Only the first fragments of the table, up to this number.
     pub max_fragments: Option<usize>,
+    /// The least rows of a call of a function.
+    pub min_batch_rows: Option<usize>,
+    /// The most rows of a call of a function.
+    pub max_batch_rows: Option<usize>,
     /// An earlier backfill of all rows: only fragments that have changed since are computed. If its versions do not exist
     /// any more, all are.
     pub changed_since: Option<Since>,

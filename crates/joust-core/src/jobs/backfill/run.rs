@@ -20,7 +20,7 @@ use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Result};
-use crate::functions::{Function, FunctionRun};
+use crate::functions::{BatchBounds, Function, FunctionRun};
 use crate::query::check_each;
 use crate::table::{ReadOptions, Table};
 use crate::work::WorkContext;
@@ -36,6 +36,7 @@ impl Table {
         let newest = self.newest().await?;
         let field = find(&newest, &backfill.column)?;
         check_computed(field)?;
+        batches(backfill)?;
         if let Some(condition) = &backfill.predicate {
             crate::schema::predicate::checked_where_planned(&newest, condition).await?;
         }
@@ -144,6 +145,7 @@ impl Table {
             functions.clone(),
             function,
             concurrency(backfill),
+            batches(backfill)?,
         ))))
     }
 
@@ -312,6 +314,10 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
         staging.add(staged, wanted.binding).await;
     }
     Ok(())
+}
+
+fn batches(backfill: &Backfill) -> Result<BatchBounds> {
+    BatchBounds::new(backfill.min_batch_rows, backfill.max_batch_rows)
 }
 
 /// The fragments that are computed at the same time.
