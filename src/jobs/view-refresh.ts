@@ -9,6 +9,8 @@ import { withoutNulls } from "./without-nulls.js";
 export interface RefreshSpec {
   /** Version of the source, for views of one table. */
   src_version?: number;
+  /** Computes all rows, also if it is known which have changed. */
+  full?: boolean;
   max_rows_per_fragment?: number;
   concurrency?: number;
   /** The keys of the tables that the query may read, in its order. Absent: the tables that have the names by now. */
@@ -28,7 +30,7 @@ export const otherTable = (id: readonly string[]): JoustError =>
     `${JSON.stringify(id.join("$"))} is another table than the one that the view was made for: refresh the view with a request`,
   );
 
-/** Replaces a view's rows by the result of its query, in one version. */
+/** Computes the rows of a view that have changed, or all, and replaces them in one version. */
 export const viewRefresh = ({
   engine,
   catalog,
@@ -56,14 +58,18 @@ export const viewRefresh = ({
     }
     const refresh = withoutNulls<RefreshOptions>({
       sources,
+      full: request.full,
       maxRowsPerFragment: request.max_rows_per_fragment,
       concurrency: request.concurrency,
     });
     const done = await withTask(signal, (task) => view.refreshView(refresh, task, onProgress));
     return {
       result: {
-        mode: "rebuild",
+        ...(done.fullBecause === undefined
+          ? { mode: "incremental" }
+          : { mode: "rebuild", reason: done.fullBecause }),
         rows_written: done.rowsWritten,
+        rows_removed: done.rowsRemoved,
         version: done.version,
         rows_assigned: done.rowsWritten,
         rows_failed: 0,

@@ -64,19 +64,45 @@ pub struct ViewDefinition {
 #[napi(object)]
 pub struct RefreshOptions {
     pub sources: Vec<ViewSource>,
+    /// Compute all rows, also if it is known which have changed.
+    pub full: Option<bool>,
     /// The most rows of a fragment of the view.
     pub max_rows_per_fragment: Option<f64>,
     /// Partitions of the query that run concurrently.
     pub concurrency: Option<f64>,
 }
 
-/// A finished refresh.
+/// A refresh that ended.
 #[napi(object)]
 pub struct RefreshResult {
+    /// The version of the view; no new one if there was nothing to do.
     pub version: f64,
+    /// Why all rows were computed; absent if only those that come from changed rows were.
+    pub full_because: Option<String>,
     pub rows_written: f64,
+    /// Rows that were replaced or removed.
+    pub rows_removed: f64,
     /// The version of each source that was read, in the order of the options.
     pub source_versions: Vec<f64>,
+}
+
+/// How far a view is behind its sources, and how the next refresh works.
+#[napi(object)]
+pub struct ViewStatus {
+    /// Why the next refresh computes all rows; absent if it only computes those that come from changed rows.
+    pub full_because: Option<String>,
+    /// When the last refresh was committed, ms since 1970; absent if it is not known.
+    pub refreshed_millis: Option<f64>,
+    /// In the order of the view's tables.
+    pub sources: Vec<SourceStatus>,
+}
+
+/// A source of a view.
+#[napi(object)]
+pub struct SourceStatus {
+    /// The version of the last refresh; absent if it is not known.
+    pub refreshed_version: Option<f64>,
+    pub newest_version: f64,
 }
 
 impl From<ViewSource> for view_refresh::Source {
@@ -102,6 +128,7 @@ impl RefreshOptions {
     fn into_core(self) -> Result<view_refresh::Refresh> {
         Ok(view_refresh::Refresh {
             sources: sources(self.sources),
+            full: self.full.unwrap_or_default(),
             max_rows_per_fragment: how_many("max_rows_per_fragment", self.max_rows_per_fragment)?,
             concurrency: how_many("concurrency", self.concurrency)?,
         })
@@ -152,7 +179,23 @@ impl Table {
         promise(env, work, ViewDefinition::from)
     }
 
-    /// Runs the view's query and replaces its rows, in one version.
+    /// How far the view at this address is behind `sources`, its tables, and how its next refresh works; code 19 if it is
+    /// not a view. `timeout_ms`: the time that the request has left; no limit of its own when absent.
+    #[napi(ts_return_type = "Promise<ViewStatus>")]
+    pub fn view_status<'env>(
+        &self,
+        env: &'env Env,
+        sources: Vec<ViewSource>,
+        timeout_ms: Option<f64>,
+    ) -> napi::Result<PromiseRaw<'env, ViewStatus>> {
+        let table = self.inner.clone();
+        let timeout = timeout_ms.map(millis);
+        let sources = self::sources(sources);
+        let work = async move { table.view_status(&sources, timeout).await };
+        promise(env, work, ViewStatus::from)
+    }
+
+    /// Runs the view's query over the rows that have changed, or over all, and replaces the view's rows, in one version.
     #[napi(ts_return_type = "Promise<RefreshResult>")]
     pub fn refresh_view<'env>(
         &self,
@@ -169,13 +212,36 @@ impl Table {
         };
         promise(env, refreshed, |done| RefreshResult {
             version: done.version as f64,
+            full_because: reason(done.mode),
             rows_written: done.rows_written as f64,
+            rows_removed: done.rows_removed as f64,
             source_versions: done
                 .source_versions
                 .into_iter()
                 .map(|version| version as f64)
                 .collect(),
         })
+    }
+}
+
+fn reason(mode: view_refresh::RefreshMode) -> Option<String> {
+    match mode {
+        view_refresh::RefreshMode::Incremental => None,
+        view_refresh::RefreshMode::Full(reason) => Some(reason.into_owned()),
+    }
+}
+
+impl From<view_refresh::ViewStatus> for ViewStatus {
+    fn from(status: view_refresh::ViewStatus) -> Self {
+        let sources = status.sources.into_iter().map(|source| SourceStatus {
+            refreshed_version: source.refreshed_version.map(|version| version as f64),
+            newest_version: source.newest_version as f64,
+        });
+        Self {
+            full_because: reason(status.next_refresh),
+            refreshed_millis: status.refreshed_at.map(|at| at as f64),
+            sources: sources.collect(),
+        }
     }
 }
 

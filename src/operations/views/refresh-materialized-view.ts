@@ -6,7 +6,7 @@ export const refreshMaterializedView = operation({
   id: "RefreshMaterializedView",
   path: "/v1/materialized_view/{id}/refresh",
   summary:
-    "Replace a view's rows by the current result of its query, in the background, in one version",
+    "Bring a view up to date in the background, in one version: computes the rows that come from changed rows, or all",
   uses: ["catalog", "config", "engine", "jobs", "maintenance"],
   handle: (services, { id, payload }) => startRefresh(services, id, payload),
 });

@@ -19,8 +19,15 @@ const request = Type.Object({
     "version of the source table; only for views of one table; default: the latest",
   ),
   source_version: optionalInteger(0, "same as src_version, in LanceDB SDKs"),
-  full: ignoredOption(Type.Boolean()),
-  max_rows_per_fragment: optionalInteger(1, "maximum number of rows in a fragment of the view"),
+  full: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Null()], {
+      description: "compute all rows, also if it is known which have changed; default: false",
+    }),
+  ),
+  max_rows_per_fragment: optionalInteger(
+    1,
+    "maximum number of rows in a fragment that the refresh writes",
+  ),
   concurrency: optionalInteger(1, "number of parts of the query that run at the same time"),
   output_limit: Type.Optional(
     Type.Union([Type.Integer(), Type.Null()], {
@@ -79,6 +86,7 @@ export function startRefresh(
       record.key,
       withoutNulls<RefreshSpec>({
         src_version: version,
+        full: payload.full || undefined,
         max_rows_per_fragment: payload.max_rows_per_fragment,
         concurrency: payload.concurrency,
       }),

@@ -50,12 +50,18 @@ describe("materialized views", () => {
       source_table: "t",
       source_namespace: [],
       tables: [["t"]],
+      refresh_mode: "incremental",
+      refreshed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      source_versions: [{ refreshed: 1, newest: 1 }],
     });
     const { tables } = await joust.client.ok(path("z"), {});
     expect(tables.sort()).toEqual([["ns", "t"], ["t"]]);
     expect(await joust.client.ok(path("ns$empty"), {})).toMatchObject({
       source_table: "",
       tables: [],
+      refresh_mode: "full",
+      full_because: "the query reads no table",
+      source_versions: [],
     });
     expectFailure(await joust.client.post(path("t"), {}), 409, 19, /not a materialized view/);
     expectFailure(await joust.client.post(path("missing"), {}), 404, 4);

@@ -60,7 +60,7 @@ describe("a materialized view is changed by its refresh only", () => {
   });
 
   it("except that compaction may merge its fragments", async () => {
-    await refreshed("fixed", { max_rows_per_fragment: 10 });
+    await refreshed("fixed", { full: true, max_rows_per_fragment: 10 });
     const { job_id } = await joust.client.ok("/v1/table/fixed/compact", {});
     expect(await waitForJobResult(joust.client, job_id)).toMatchObject({ fragments_removed: 10 });
     expect(await joust.client.count("fixed")).toBe(100);

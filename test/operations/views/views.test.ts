@@ -40,7 +40,9 @@ describe("a materialized view", () => {
     });
     expect(await refreshed("plain")).toMatchObject({
       mode: "rebuild",
+      reason: "the query has ORDER BY",
       rows_written: 10,
+      rows_removed: 0,
       rows_assigned: 10,
       rows_failed: 0,
       rows_remaining: 0,
@@ -95,7 +97,12 @@ describe("a materialized view", () => {
     });
     expect(await joust.client.count("mirror")).toBe(10);
     const versions = (await joust.client.ok("/v1/table/mirror/version/list")).versions.length;
-    expect(await refreshed("mirror")).toMatchObject({ rows_written: 12, source_version: 4 });
+    expect(await refreshed("mirror")).toMatchObject({
+      mode: "incremental",
+      rows_written: 6,
+      rows_removed: 4,
+      source_version: 4,
+    });
     const ids = (await column("mirror", "id")) as number[];
     expect(ids.sort((a, b) => a - b)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
     expect(await joust.client.count("mirror", { predicate: "price = 1000" })).toBe(1);
@@ -128,13 +135,15 @@ describe("a materialized view", () => {
     });
     expect(answer.status).toBe(202);
     expect(await waitForJobResult(joust.client, answer.json.job_id)).toMatchObject({
-      rows_written: 20,
+      mode: "incremental",
+      rows_written: 10,
     });
+    expect(await joust.client.count("then")).toBe(20);
   });
 
   it("has the requested fragment size after a refresh", async () => {
     await view("sized", "SELECT id FROM t");
-    await refreshed("sized", { max_rows_per_fragment: 30, concurrency: 1 });
+    await refreshed("sized", { full: true, max_rows_per_fragment: 30, concurrency: 1 });
     const { fragment_stats } = await joust.client.ok("/v1/table/sized/stats");
     expect(fragment_stats.num_fragments).toBe(4);
     expect(fragment_stats.lengths).toMatchObject({ max: 30, min: 10 });

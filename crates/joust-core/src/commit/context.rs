@@ -13,6 +13,7 @@ use super::lock::HeldLock;
 use super::outcome::LastCommit;
 use super::policy::{Outcome, Policy};
 use super::request_stamp::RequestStamp;
+use super::view_state::ViewState;
 use crate::storage::fsync::PendingFsync;
 
 tokio::task_local! {
@@ -27,6 +28,8 @@ pub(crate) struct CommitContext {
     pub(super) stamps: Vec<RequestStamp>,
     /// The versions for which its rows were written; empty if its rows fit every version.
     pub(super) written_for: Vec<Arc<Dataset>>,
+    /// The state of the view that it refreshes.
+    pub(super) view_state: Option<ViewState>,
     /// The running fsyncs of its staged files.
     pub(super) pending_fsync: Vec<PendingFsync>,
     /// The commit lock of its table, which the change may hold.
@@ -54,6 +57,12 @@ impl CommitContext {
     /// The versions for which its rows were written.
     pub fn written_for(mut self, versions: Vec<Arc<Dataset>>) -> Self {
         self.written_for = versions;
+        self
+    }
+
+    /// The state of the view that it refreshes.
+    pub fn view_state(mut self, state: ViewState) -> Self {
+        self.view_state = Some(state);
         self
     }
 

@@ -20,6 +20,7 @@ mod schema_check;
 mod starvation;
 #[cfg(test)]
 mod test_handler;
+mod view_state;
 mod written_files;
 
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub(crate) use policy::{Policy, Stamps};
 pub(crate) use request_stamp::{RequestStamp, find, versions_gone};
 pub(crate) use retry::{Attempts, always_lost, is_conflict};
 pub(crate) use schema_check::columns_changed;
+pub(crate) use view_state::ViewState;
 
 /// Commits the versions of a table, or of a branch of it.
 #[derive(Debug, Clone)]
@@ -70,22 +72,27 @@ impl Handler {
         // 1. Schema check: refuse rows that were written for other columns.
         schema_check::check(&context.written_for, &commit.manifest.schema)?;
 
-        // 2. Commit lock: while commits pause, a change waits before its first commit too.
+        // 2. View state: a refresh records the versions of its sources, and is refused after another refresh.
+        if let Some(state) = &context.view_state {
+            state.write(commit.manifest)?;
+        }
+
+        // 3. Commit lock: while commits pause, a change waits before its first commit too.
         if let Some(lock) = &context.lock {
             lock.take_in_pause().await;
         }
 
-        // 3. Request stamp: name the idempotent requests in the transaction.
+        // 4. Request stamp: name the idempotent requests in the transaction.
         let stamped = request_stamp::stamp(&mut commit, &context.stamps)?;
         let attempted = outcome::Attempted::of(&commit);
 
-        // 4. Commit outcome: if the change may stop waiting, the steps 5 to 7 run in a task that continues without it.
+        // 5. Commit outcome: if the change may stop waiting, the steps 6 to 8 run in a task that continues without it.
         // The task keeps the branch until its end. Nothing in it waits for the commit lock, so the deletion of a
         // branch, which waits for its commits, does not wait for the lock either.
         let written =
             outcome::run_to_its_end(self, &context, commit, |handler, context, commit| {
                 async move {
-                    // 5. Branch check: refuse a commit on a deleted branch; a deletion waits for the end of the commit.
+                    // 6. Branch check: refuse a commit on a deleted branch; a deletion waits for the end of the commit.
                     let _branch = match &handler.branch {
                         Some(branch) => {
                             Some(branch.begin_commit().await.map_err(on_branch::refused)?)
@@ -93,14 +100,14 @@ impl Handler {
                         None => None,
                     };
 
-                    // 6. Fsync: the files that the version names are on the disk before the manifest.
+                    // 7. Fsync: the files that the version names are on the disk before the manifest.
                     if let Some(sync) = handler.sync {
                         fsync::sync_files(sync, context, &commit)
                             .instrument(info_span!("fsync"))
                             .await?;
                     }
 
-                    // 7. Manifest: write it, if no other commit has this version.
+                    // 8. Manifest: write it, if no other commit has this version.
                     commit
                         .by(handler.manifest.as_ref())
                         .instrument(info_span!("write manifest"))
@@ -110,13 +117,13 @@ impl Handler {
             })
             .await;
 
-        // 8. Commit outcome: a store may fail after it has written. Lance would not recognize the stamped transaction.
+        // 9. Commit outcome: a store may fail after it has written. Lance would not recognize the stamped transaction.
         let outcome = match (written, &stamped) {
             (Err(failure), Some(transaction)) => attempted.confirm(transaction, failure).await,
             (written, _) => written,
         };
 
-        // 9. Commit lock: after a lost commit, no other commit of this process comes before the next attempt. If the
+        // 10. Commit lock: after a lost commit, no other commit of this process comes before the next attempt. If the
         // change still loses, other processes are asked to pause.
         if let (Err(CommitError::CommitConflict), Some(lock)) = (&outcome, &context.lock) {
             lock.lost().await;

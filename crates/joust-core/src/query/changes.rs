@@ -5,42 +5,29 @@
 //! and the deleted rows are the ids that only the earlier version has. A row that changed several times is reported
 //! once, with its last values.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::empty::EmptyExec;
+use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
 use lance::Dataset;
-use lance::dataset::scanner::DatasetRecordBatchStream;
-use lance::dataset::transaction::{Operation, Transaction};
 use lance::io::RecordBatchStream;
 use lance_core::datatypes::format_field_path;
 use lance_core::{ROW_CREATED_AT_VERSION, ROW_ID, ROW_LAST_UPDATED_AT_VERSION};
-use lance_datafusion::exec::{LanceExecutionOptions, execute_plan};
-use lance_table::format::Fragment;
 
 use super::answer::Answer;
 use super::fetch::Rows;
+use super::row_changes::{ChangedRows, SYSTEM, changed_fragments, check_each, deleted_rows};
 use crate::deadline::Deadline;
 use crate::error::{Code, Error, Result};
 use crate::ipc::Format;
-use crate::json::guarded;
 use crate::schema::columns::canonical_column;
 use crate::table::{ReadOptions, Table};
 
 /// The column that names the kind of a change.
 pub const CHANGE: &str = "_change";
-/// The columns of Lance that a scan adds.
-const SYSTEM: [&str; 3] = [ROW_ID, ROW_CREATED_AT_VERSION, ROW_LAST_UPDATED_AT_VERSION];
-/// Bytes of a batch, independent of the row width.
-const BATCH_BYTES: u64 = 4 << 20;
-/// Manifests that are read at the same time.
-const MANIFESTS_AT_ONCE: usize = 8;
 /// Intervals between two looks at the newest version.
 const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 const LAST_INTERVAL: Duration = Duration::from_secs(2);
@@ -126,13 +113,20 @@ impl Table {
         let memory = self.memory_for_query(&end, true, None).await?;
         let mut parts = Vec::new();
         let rows = match from {
-            0 => scan(&end, from, &paths, None).await?,
+            0 => ChangedRows {
+                fragments: end.fragments().to_vec(),
+                after: None,
+            },
             _ => {
                 let begin = self.begin_of_changes(from).await?;
-                check_versions(&end, from).await?;
-                scan(&end, from, &paths, Some(changed_fragments(&begin, &end))).await?
+                check_each(&end, from + 1..=end.version_id()).await?;
+                ChangedRows {
+                    fragments: changed_fragments(&begin, &end),
+                    after: Some(from),
+                }
             }
         };
+        let rows = rows.scan(&end, &paths).await?;
         let columns = Arc::new(Columns::new(&rows.schema())?);
         if from > 0 {
             parts.push(deleted(&end, from, columns.clone()).await?);
@@ -147,18 +141,6 @@ impl Table {
             batches: stream::iter(parts).flatten().boxed(),
         };
         Answer::of_rows(rows, end, options.format, memory)
-    }
-
-    async fn begin_of_changes(&self, version: u64) -> Result<Arc<Dataset>> {
-        let options = ReadOptions {
-            version: Some(version),
-            ..ReadOptions::default()
-        };
-        let begin = self.dataset(options).await;
-        begin.map_err(|error| match error.code() {
-            Code::TableVersionNotFound => cleaned_up(version),
-            _ => error,
-        })
     }
 }
 
@@ -240,138 +222,13 @@ fn paths(dataset: &Dataset, named: Option<&[String]>) -> Result<Vec<String>> {
     }
 }
 
-/// The ids that version `from` has and `end` has not.
+/// Deleted rows.
 async fn deleted(
     end: &Arc<Dataset>,
     from: u64,
     columns: Arc<Columns>,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-    let delta = end
-        .delta()
-        .with_begin_version(from)
-        .with_end_version(end.version_id())
-        .build()?;
-    let ids = delta.get_deleted_row_ids().await?;
+    let ids = deleted_rows(end, from).await?;
     let batches = ids.map(move |batch| columns.deleted(batch?.column(0).clone()));
     Ok(batches.boxed())
-}
-
-/// The rows of `end` that were created or updated after `from`, in some fragments or in all.
-async fn scan(
-    end: &Arc<Dataset>,
-    from: u64,
-    paths: &[String],
-    fragments: Option<Vec<Fragment>>,
-) -> Result<DatasetRecordBatchStream> {
-    let mut scanner = end.scan();
-    scanner.batch_size_bytes(BATCH_BYTES);
-    let is_empty = fragments.as_ref().is_some_and(Vec::is_empty);
-    if let Some(fragments) = fragments.filter(|fragments| !fragments.is_empty()) {
-        scanner.with_fragments(fragments);
-    }
-    let paths = paths.iter().map(String::as_str).chain(SYSTEM);
-    scanner.project(&paths.collect::<Vec<_>>())?;
-    if from > 0 {
-        scanner.filter(&format!(
-            "{ROW_CREATED_AT_VERSION} > {from} OR {ROW_LAST_UPDATED_AT_VERSION} > {from}"
-        ))?;
-    }
-    let plan: Arc<dyn ExecutionPlan> = match is_empty {
-        true => Arc::new(EmptyExec::new(scanner.create_plan().await?.schema())),
-        false => scanner.create_plan().await?,
-    };
-    let rows = execute_plan(plan, LanceExecutionOptions::default())?;
-    // Values with an internal storage form, such as JSON, are returned in their input form.
-    Ok(DatasetRecordBatchStream::new(guarded(rows)))
-}
-
-/// The fragments of `end` that may have rows which `begin` has not, or has with other values.
-fn changed_fragments(begin: &Dataset, end: &Dataset) -> Vec<Fragment> {
-    let known: HashMap<u64, &Fragment> = begin
-        .fragments()
-        .iter()
-        .map(|fragment| (fragment.id, fragment))
-        .collect();
-    let is_same = |fragment: &Fragment| {
-        known.get(&fragment.id).is_some_and(|known| {
-            known.files == fragment.files
-                && known.last_updated_at_version_meta == fragment.last_updated_at_version_meta
-        })
-    };
-    let fragments = end.fragments().iter();
-    fragments
-        .filter(|fragment| !is_same(fragment))
-        .cloned()
-        .collect()
-}
-
-/// Checks that each version after `from` only has changes that the rows record.
-async fn check_versions(end: &Arc<Dataset>, from: u64) -> Result<()> {
-    check_each(end, from + 1..=end.version_id()).await
-}
-
-/// The same for some versions of a table.
-pub async fn check_each(
-    dataset: &Arc<Dataset>,
-    versions: impl Iterator<Item = u64> + Send,
-) -> Result<()> {
-    let checks = stream::iter(versions).map(|version| async move {
-        let transaction = dataset.read_transaction_by_version(version).await;
-        let transaction = transaction.map_err(|error| {
-            let error = Error::from(error);
-            match error.code() {
-                Code::TableVersionNotFound | Code::TableNotFound => cleaned_up(version),
-                _ => error,
-            }
-        })?;
-        check_recorded(version, transaction.as_ref())
-    });
-    checks
-        .buffer_unordered(MANIFESTS_AT_ONCE)
-        .try_collect()
-        .await
-}
-
-fn check_recorded(version: u64, transaction: Option<&Transaction>) -> Result<()> {
-    let operation = transaction.map(|transaction| &transaction.operation);
-    let is_recorded = match operation {
-        Some(operation) => matches!(
-            operation,
-            Operation::Append { .. }
-                | Operation::Delete { .. }
-                | Operation::Update { .. }
-                | Operation::Rewrite { .. }
-                | Operation::CreateIndex { .. }
-                | Operation::ReserveFragments { .. }
-                | Operation::Project { .. }
-                | Operation::UpdateConfig { .. }
-                | Operation::UpdateMemWalState { .. }
-                | Operation::UpdateBases { .. }
-        ),
-        None => false,
-    };
-    if is_recorded {
-        return Ok(());
-    }
-    let name = operation.map_or_else(
-        || "unknown".to_string(),
-        |operation| operation.name().to_string(),
-    );
-    Err(Error::new(
-        Code::InvalidTableState,
-        format!(
-            "version {version} is a change of kind {name}, which the rows do not record; read all rows \
-             with `from_version` 0, and continue from there"
-        ),
-    ))
-}
-
-fn cleaned_up(version: u64) -> Error {
-    Error::new(
-        Code::TableVersionNotFound,
-        format!(
-            "version {version} does not exist any more; read all rows with `from_version` 0, and continue \
-             from there"
-        ),
-    )
 }

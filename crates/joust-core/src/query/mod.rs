@@ -18,6 +18,7 @@ mod plan;
 mod probes;
 mod reads;
 mod request;
+mod row_changes;
 mod row_search;
 mod scan;
 mod sorting;
@@ -37,8 +38,10 @@ use tracing::{Instrument, info_span};
 pub use answer::Answer;
 pub(crate) use answer::FIRST_PART;
 pub use changes::ChangeOptions;
-pub(crate) use changes::check_each;
 pub(crate) use request::{Identity, Query, decode};
+pub(crate) use row_changes::{
+    ChangedRows, Record, changed_fragments, check_each, deleted_rows, record_of,
+};
 pub(crate) use row_search::RowSearch;
 
 use crate::error::Result;

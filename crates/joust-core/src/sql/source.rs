@@ -5,11 +5,15 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
 use lance::Dataset;
+use lance_core::ROW_ID_FIELD;
 use lance_core::datatypes::BlobHandling;
+
+use crate::query::ChangedRows;
 
 /// Memory limits of a scan.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +39,8 @@ pub struct SourceTable {
     dataset: Arc<Dataset>,
     schema: SchemaRef,
     size: ScanSize,
+    /// All rows when absent.
+    changed: Option<ChangedRows>,
 }
 
 impl SourceTable {
@@ -47,7 +53,23 @@ impl SourceTable {
             schema: Arc::new(Schema::from(&schema)),
             dataset,
             size,
+            changed: None,
         }
+    }
+
+    /// The same with the column `_rowid`, the last one.
+    pub fn with_row_ids(mut self) -> Self {
+        let mut fields: Vec<_> = self.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(ROW_ID_FIELD.clone()));
+        let metadata = self.schema.metadata().clone();
+        self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        self
+    }
+
+    /// The same with only these rows.
+    pub fn with_changed(mut self, changed: Option<ChangedRows>) -> Self {
+        self.changed = changed;
+        self
     }
 
     /// The columns that it returns.
@@ -68,16 +90,24 @@ impl SourceTable {
             scan.batch_size(rows);
         }
         scan.blob_handling(BlobHandling::AllBinary);
-        if let Some(projection) = projection {
-            let columns: Vec<&str> = projection
-                .iter()
-                .map(|at| self.schema.field(*at).name().as_str())
-                .collect();
-            scan.project(&columns)?;
+        let fields = self.schema.fields();
+        let columns: Vec<&str> = match projection {
+            Some(projection) => {
+                let fields = projection.iter().map(|at| &fields[*at]);
+                fields.map(|field| field.name().as_str()).collect()
+            }
+            None => fields.iter().map(|field| field.name().as_str()).collect(),
+        };
+        scan.project(&columns)?;
+        let changed = self.changed.as_ref();
+        if let Some(changed) = changed.filter(|changed| !changed.fragments.is_empty()) {
+            scan.with_fragments(changed.fragments.clone());
         }
         match condition {
             Condition::All(filters) => {
-                if let Some(filter) = filters.iter().cloned().reduce(Expr::and) {
+                let filters = filters.iter().cloned();
+                let changed = changed.and_then(ChangedRows::condition);
+                if let Some(filter) = filters.chain(changed).reduce(Expr::and) {
                     scan.filter_expr(filter);
                 }
             }
@@ -86,7 +116,13 @@ impl SourceTable {
             }
         }
         scan.limit(limit.map(|limit| limit as i64), None)?;
-        scan.create_plan().await.map_err(DataFusionError::from)
+        let plan = scan.create_plan().await?;
+        Ok(match changed {
+            Some(changed) if changed.fragments.is_empty() => {
+                Arc::new(EmptyExec::new(plan.schema()))
+            }
+            _ => plan,
+        })
     }
 }
 

@@ -1,10 +1,12 @@
 //! An engine with a directory of its own.
 
+use std::sync::Arc;
+
 use joust_core::{Durability, Engine, EngineOptions, Table};
 
 pub struct Place {
     pub engine: Engine,
-    pub directory: tempfile::TempDir,
+    pub directory: Arc<tempfile::TempDir>,
 }
 
 impl Place {
@@ -18,7 +20,15 @@ impl Place {
                 durability,
                 ..EngineOptions::default()
             }),
-            directory: tempfile::tempdir().unwrap(),
+            directory: Arc::new(tempfile::tempdir().unwrap()),
+        }
+    }
+
+    /// Another engine in the same directory.
+    pub fn beside(&self) -> Self {
+        Self {
+            engine: Engine::new(EngineOptions::default()),
+            directory: self.directory.clone(),
         }
     }
 

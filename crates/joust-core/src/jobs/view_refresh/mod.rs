@@ -1,16 +1,33 @@
 //! Materialized views: tables whose rows are the result of a query over other tables.
 //!
 //! [`query`] plans the SQL, with the parser and executor of client statements ([`crate::sql`]). [`schema`] defines the
-//! stored types of the result. [`ViewDefinition`] stores the definition in the view's metadata. [`create`] and
-//! [`refresh`] write the table.
+//! stored types of the result. [`ViewDefinition`] stores the definition in the view's metadata. [`create`] makes the
+//! table.
+//!
+//! [`refresh`] brings it up to date. [`compute`] computes all rows, or only those that come from changed rows if the
+//! [`shape`] of the query allows that and the [`scope`] of the changes is known, from the [`state`] of the last refresh.
+//! [`groups`] has the groups of an aggregation, and [`plans`] makes the plans for a part of the view. [`write`] writes
+//! the rows and [`commit`] puts them in the place of the former ones. [`status`] says how the next refresh works, and
+//! how far the view is behind.
 
+mod commit;
+mod compute;
 mod create;
+mod groups;
+mod plans;
 mod query;
 mod refresh;
 mod schema;
+mod scope;
+mod shape;
+mod state;
+mod status;
+mod write;
 
 pub use query::tables;
+pub use status::{SourceStatus, ViewStatus};
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -62,17 +79,32 @@ impl Source {
 /// How to refresh a view.
 pub struct Refresh {
     pub sources: Vec<Source>,
+    /// Compute all rows, also if it is known which have changed.
+    pub full: bool,
     /// The most rows of a fragment of the view.
     pub max_rows_per_fragment: Option<usize>,
     /// Partitions of the query that run concurrently.
     pub concurrency: Option<usize>,
 }
 
-/// A committed refresh.
+/// Which rows a refresh computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefreshMode {
+    /// Those that come from rows which have changed since the last refresh.
+    Incremental,
+    /// All, with the reason.
+    Full(Cow<'static, str>),
+}
+
+/// A refresh that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refreshed {
+    /// The version of the view; no new one if there was nothing to do.
     pub version: u64,
+    pub mode: RefreshMode,
     pub rows_written: u64,
+    /// Rows that were replaced or removed.
+    pub rows_removed: u64,
     /// The version of each source that was read, in the order of the request.
     pub source_versions: Vec<u64>,
 }

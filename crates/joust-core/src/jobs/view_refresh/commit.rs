@@ -1,0 +1,194 @@
+//! The commit of a refresh: it removes rows of the view and adds the computed ones, in one version.
+//!
+//! Unlike an overwrite, this keeps the view's indexes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
+use futures::TryStreamExt;
+use lance::Dataset;
+use lance::dataset::CommitBuilder;
+use lance::dataset::rowids::get_row_id_index;
+use lance::dataset::transaction::{Operation, Transaction, TransactionBuilder};
+use lance_core::ROW_ADDR;
+use lance_core::utils::address::RowAddress;
+use lance_table::format::Fragment;
+use roaring::RoaringTreemap;
+
+use super::compute::Replaced;
+use super::groups::GroupKeys;
+use super::state::State;
+use super::write::Written;
+use crate::commit::{Attempts, Policy, always_lost};
+use crate::error::{Code, Error, Result};
+use crate::table::Table;
+
+/// A refresh that is computed.
+pub struct Computed<'a> {
+    pub written: &'a Written,
+    pub replaced: &'a Replaced,
+    /// Whether the rows do not depend on those of the view.
+    pub is_full: bool,
+    /// The versions that were read.
+    pub sources: &'a [Arc<Dataset>],
+    /// The state of the view for which the rows were computed.
+    pub before: Option<&'a State>,
+}
+
+/// The committed version, and the number of rows that are no longer in the view.
+pub struct Committed {
+    pub version: u64,
+    pub rows_removed: u64,
+}
+
+impl Table {
+    /// Commits a refresh.
+    pub(super) async fn commit_refresh(&self, computed: &Computed<'_>) -> Result<Committed> {
+        let mut attempts = Attempts::at(Policy::Rewrite);
+        loop {
+            let newest = self.newest().await?;
+            if !computed.is_full && State::of(&newest).as_ref() != computed.before {
+                return Err(other_refresh());
+            }
+            let removal = match computed.replaced {
+                Replaced::All => Removal::of_all(&newest).await?,
+                Replaced::Rows { ids, base } => Removal::of_rows(&newest, ids, *base).await?,
+                Replaced::Groups(keys) => Removal::of_groups(&newest, keys).await?,
+            };
+            let base = match computed.replaced {
+                Replaced::Rows { base, .. } => *base,
+                Replaced::All | Replaced::Groups(_) => newest.manifest().next_row_id,
+            };
+            let has_ids = computed.written.has_row_ids();
+            let sources = computed.sources.iter().map(AsRef::as_ref);
+            let state = State::after(sources, has_ids.then_some(base));
+            let next_row_id = match (has_ids, computed.sources.first()) {
+                (true, Some(source)) => base + source.manifest().next_row_id,
+                _ => 0,
+            };
+            let context = self
+                .commit_context(Policy::Rewrite, || 0)
+                .view_state(state.in_commit(&newest, next_row_id)?);
+            let operation = Operation::Update {
+                removed_fragment_ids: removal.fragments,
+                updated_fragments: removal.updated,
+                new_fragments: computed.written.fragments(base)?,
+                fields_modified: Vec::new(),
+                compacted_sstables: Vec::new(),
+                fields_for_preserving_frag_bitmap: Vec::new(),
+                update_mode: None,
+                inserted_rows_filter: None,
+                updated_fragment_offsets: None,
+            };
+            let transaction: Transaction =
+                TransactionBuilder::new(newest.version_id(), operation).build();
+            let commit = CommitBuilder::new(newest)
+                .with_skip_auto_cleanup(true)
+                .execute(transaction);
+            match self.commit_in(context, commit).await {
+                Ok(dataset) => {
+                    return Ok(Committed {
+                        version: self.committed(dataset),
+                        rows_removed: removal.rows,
+                    });
+                }
+                Err(error) => attempts
+                    .lost(error.into())
+                    .await
+                    .map_err(always_lost("view"))?,
+            }
+        }
+    }
+}
+
+fn other_refresh() -> Error {
+    Error::new(
+        Code::ConcurrentModification,
+        "another refresh changed the view at the same time: refresh it again",
+    )
+}
+
+/// The removal of rows from a version.
+struct Removal {
+    /// Fragments without any other row.
+    fragments: Vec<u64>,
+    /// Fragments with other rows, and a new deletion file.
+    updated: Vec<Fragment>,
+    rows: u64,
+}
+
+impl Removal {
+    async fn of_all(view: &Dataset) -> Result<Self> {
+        Ok(Self {
+            fragments: view
+                .fragments()
+                .iter()
+                .map(|fragment| fragment.id)
+                .collect(),
+            updated: Vec::new(),
+            rows: view.count_rows(None).await? as u64,
+        })
+    }
+
+    /// `ids`: of rows of the source; `base` more is the id in the view.
+    async fn of_rows(view: &Dataset, ids: &RoaringTreemap, base: u64) -> Result<Self> {
+        let index = get_row_id_index(view).await?;
+        let index = index.ok_or_else(|| Error::invalid("the view's rows have no stable ids"))?;
+        let mut addresses = Vec::new();
+        for id in ids {
+            addresses.extend(index.get(base + id)?);
+        }
+        Self::of_addresses(view, addresses).await
+    }
+
+    /// The rows that have one of the keys.
+    async fn of_groups(view: &Dataset, keys: &GroupKeys) -> Result<Self> {
+        let mut scanner = view.scan();
+        scanner.project(&keys.columns().collect::<Vec<_>>())?;
+        scanner.with_row_address();
+        let mut rows = scanner.try_into_stream().await?;
+        let mut addresses = Vec::new();
+        while let Some(batch) = rows.try_next().await? {
+            let own = batch
+                .column_by_name(ROW_ADDR)
+                .ok_or_else(|| Error::new(Code::Internal, "the scan lacks the row addresses"))?
+                .as_primitive::<UInt64Type>();
+            let columns: Vec<_> = keys
+                .columns()
+                .filter_map(|name| batch.column_by_name(name).cloned())
+                .collect();
+            let found = keys.find(&columns)?.into_iter().zip(own.values());
+            let found = found.filter(|(is_found, _)| *is_found);
+            addresses.extend(found.map(|(_, address)| RowAddress::new_from_u64(*address)));
+        }
+        Self::of_addresses(view, addresses).await
+    }
+
+    async fn of_addresses(view: &Dataset, addresses: Vec<RowAddress>) -> Result<Self> {
+        let mut removal = Self {
+            fragments: Vec::new(),
+            updated: Vec::new(),
+            rows: addresses.len() as u64,
+        };
+        let mut offsets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for address in addresses {
+            let fragment = offsets.entry(address.fragment_id()).or_default();
+            fragment.push(address.row_offset());
+        }
+        for (id, offsets) in offsets {
+            let Some(fragment) = view.get_fragment(id as usize) else {
+                return Err(Error::new(
+                    Code::Internal,
+                    "a fragment of the view is missing",
+                ));
+            };
+            match fragment.extend_deletions(offsets).await? {
+                Some(fragment) => removal.updated.push(fragment.metadata().clone()),
+                None => removal.fragments.push(u64::from(id)),
+            }
+        }
+        Ok(removal)
+    }
+}

@@ -1,0 +1,308 @@
+//! The computation of a refresh: plans the query, finds the scope, and writes the rows.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{Field, Schema, UInt64Type};
+use datafusion::catalog::TableProvider;
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::SessionContext;
+use futures::TryStreamExt;
+use lance::Dataset;
+
+use super::groups::{GroupKeys, Groups};
+use super::plans::{group_keys, merged, over, some_groups, with_row_ids};
+use super::scope::{Changes, ReplacedRows, Scope};
+use super::shape::Shape;
+use super::state::State;
+use super::write::{Rows, Written, write};
+use super::{Refresh, Source, query};
+use crate::error::{Code, Error, Result};
+use crate::planning::planned;
+use crate::query::ChangedRows;
+use crate::sql::{ScanSize, SourceTable, plain_type};
+use crate::table::Table;
+use crate::work::WorkContext;
+
+/// The rows of the view that the computed ones replace.
+pub enum Replaced {
+    All,
+    Rows {
+        /// The ids of rows of the source.
+        ids: roaring::RoaringTreemap,
+        /// The ids of the view's rows are greater by this.
+        base: u64,
+    },
+    Groups(GroupKeys),
+}
+
+/// The result of a computation.
+pub struct Computation {
+    pub written: Written,
+    pub replaced: Replaced,
+    /// Why all rows were computed.
+    pub full_because: Option<Cow<'static, str>>,
+}
+
+/// What a refresh works with.
+pub struct Inputs<'a> {
+    pub table: &'a Table,
+    pub view: &'a Arc<Dataset>,
+    pub state: Option<&'a State>,
+    pub context: SessionContext,
+    pub sql: &'a str,
+    pub sources: &'a [(Vec<String>, Arc<Dataset>)],
+    pub refresh: &'a Refresh,
+}
+
+impl Inputs<'_> {
+    /// Computes the rows of the view; `None`: it is up to date.
+    pub async fn compute(&self, work: &WorkContext) -> Result<Option<Computation>> {
+        let view = Schema::from(self.view.schema());
+        let (plan, shape) = planned_query(&self.context, self.sql, self.sources, &view).await?;
+        let scope = match self.refresh.full {
+            true => Scope::All("the request asks for a full refresh".into()),
+            false => {
+                let sources = &self.refresh.sources;
+                scope(self.table, &shape, self.state, sources, self.sources).await?
+            }
+        };
+        let reason = match (scope, &shape, self.sources) {
+            (Scope::Nothing, ..) => return Ok(None),
+            (Scope::All(reason), ..) => reason,
+            (Scope::Changed(changes), shape, [(_, source)]) => {
+                match self.changed(&plan, shape, source, changes).await? {
+                    Ok((rows, replaced)) => {
+                        let written = self.write(rows, work).await?;
+                        return Ok(Some(Computation {
+                            written,
+                            replaced,
+                            full_because: None,
+                        }));
+                    }
+                    Err(reason) => reason.into(),
+                }
+            }
+            (Scope::Changed(_), ..) => "the query reads several tables".into(),
+        };
+        let rows = match (shape, self.sources) {
+            (Shape::RowWise, [(_, source)]) if has_row_ids(self.view, source) => {
+                Rows::with_row_ids(self.run_over(&plan, source, None, with_row_ids).await?)
+            }
+            _ => Rows::of(self.run(plan).await?),
+        };
+        Ok(Some(Computation {
+            written: self.write(rows, work).await?,
+            replaced: Replaced::All,
+            full_because: Some(reason),
+        }))
+    }
+
+    /// The rows that come from changed rows, or the reason why all rows have to be computed.
+    async fn changed(
+        &self,
+        plan: &DataFrame,
+        shape: &Shape,
+        source: &Arc<Dataset>,
+        changes: Changes,
+    ) -> Result<std::result::Result<(Rows, Replaced), &'static str>> {
+        let Some(replaced) = changes.replaced(source).await? else {
+            return Ok(Err("most rows of the source have changed"));
+        };
+        match shape {
+            Shape::Whole(reason) => Ok(Err(*reason)),
+            Shape::RowWise => {
+                let rows = Some(changes.rows);
+                let rows = self.run_over(plan, source, rows, with_row_ids).await?;
+                let replaced = Replaced::Rows {
+                    ids: replaced.ids,
+                    base: changes.row_id_base,
+                };
+                Ok(Ok((Rows::with_row_ids(rows), replaced)))
+            }
+            Shape::Groups(groups) => {
+                self.changed_groups(plan, groups, source, changes, replaced)
+                    .await
+            }
+        }
+    }
+
+    async fn changed_groups(
+        &self,
+        plan: &DataFrame,
+        groups: &Groups,
+        source: &Arc<Dataset>,
+        changes: Changes,
+        replaced: ReplacedRows,
+    ) -> Result<std::result::Result<(Rows, Replaced), &'static str>> {
+        let view = Schema::from(self.view.schema());
+        let fields = groups.keys.iter().map(|key| view.field(*key).clone());
+        let mut keys = GroupKeys::new(fields.collect())?;
+        let merge = groups.merge.as_ref().filter(|_| replaced.only_new);
+        if groups.keys.is_empty() && merge.is_none() {
+            return Ok(Err(
+                "rows were changed or deleted, and the query has aggregates without GROUP BY",
+            ));
+        }
+        if !groups.keys.is_empty() {
+            let rows = changes.rows.clone();
+            let new = self.run_over(plan, source, Some(rows), group_keys).await?;
+            let mut is_complete = collect_keys(new, &mut keys, |_| true).await?;
+            if !replaced.only_new {
+                let before = changes.former_rows(source);
+                let begin = &changes.begin;
+                let former = self.run_over(plan, begin, Some(before), group_keys).await?;
+                let is_replaced = |id| replaced.ids.contains(id);
+                is_complete &= collect_keys(former, &mut keys, is_replaced).await?;
+            }
+            if !is_complete {
+                return Ok(Err("too many groups have changed"));
+            }
+        }
+        let (state, plan) = plan.clone().into_parts();
+        let table = SourceTable::new(source.clone(), ScanSize::default());
+        let rows = match merge {
+            Some(merge) => {
+                let new: Arc<dyn TableProvider> = Arc::new(table.with_changed(Some(changes.rows)));
+                let former = SourceTable::new(self.view.clone(), ScanSize::default());
+                let former: Arc<dyn TableProvider> = Arc::new(former);
+                merged(over(&plan, &new)?, &former, &view, merge, &keys)?
+            }
+            None => some_groups(&plan, &keys)?,
+        };
+        let rows = self.run(DataFrame::new(state, rows)).await?;
+        let replaced = match groups.keys.is_empty() {
+            true => Replaced::All,
+            false => Replaced::Groups(keys),
+        };
+        Ok(Ok((Rows::of(rows), replaced)))
+    }
+
+    /// Runs what `plan_of` makes of the query over some rows of a version of its table, or all, with their ids.
+    async fn run_over(
+        &self,
+        plan: &DataFrame,
+        source: &Arc<Dataset>,
+        rows: Option<ChangedRows>,
+        plan_of: fn(&LogicalPlan, &Arc<dyn TableProvider>) -> Result<LogicalPlan>,
+    ) -> Result<SendableRecordBatchStream> {
+        let table = SourceTable::new(source.clone(), ScanSize::default())
+            .with_row_ids()
+            .with_changed(rows);
+        let table: Arc<dyn TableProvider> = Arc::new(table);
+        let (state, plan): (SessionState, _) = plan.clone().into_parts();
+        self.run(DataFrame::new(state, plan_of(&plan, &table)?))
+            .await
+    }
+
+    async fn run(&self, plan: DataFrame) -> Result<SendableRecordBatchStream> {
+        let plan = async move { plan.create_physical_plan().await.map_err(Error::of_input) };
+        execute_stream(planned(plan).await?, self.context.task_ctx()).map_err(Error::of_input)
+    }
+
+    async fn write(&self, rows: Rows, work: &WorkContext) -> Result<Written> {
+        let most = self.refresh.max_rows_per_fragment;
+        write(self.view, rows, most, work.clone()).await
+    }
+}
+
+/// Adds the keys of rows, by the ids in the last column; `false` if there are too many.
+async fn collect_keys(
+    mut rows: SendableRecordBatchStream,
+    keys: &mut GroupKeys,
+    is_wanted: impl Fn(u64) -> bool,
+) -> Result<bool> {
+    while let Some(batch) = rows.try_next().await.map_err(Error::of_input)? {
+        let Some((ids, columns)) = batch.columns().split_last() else {
+            continue;
+        };
+        let ids = ids.as_primitive::<UInt64Type>();
+        if !keys.add(columns, |row| is_wanted(ids.value(row)))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The logical plan of a view's query, whose columns must be those of the view.
+pub async fn planned_query(
+    context: &SessionContext,
+    sql: &str,
+    sources: &[(Vec<String>, Arc<Dataset>)],
+    view: &Schema,
+) -> Result<(DataFrame, Shape)> {
+    let (context, sql) = (context.clone(), sql.to_string());
+    let (sources, view) = (sources.to_vec(), view.clone());
+    planned(async move {
+        let plan = query::plan(&context, &sql, &sources).await?;
+        let result = plan.schema().as_arrow();
+        check_columns(result, &view)?;
+        let shape = match Shape::of(plan.logical_plan()) {
+            Shape::Groups(groups) if !has_types_of(result, &view, &groups.keys) => {
+                Shape::Whole("`output_schema` gives a column of GROUP BY another type")
+            }
+            shape => shape,
+        };
+        Ok((plan, shape))
+    })
+    .await
+}
+
+/// The scope of a refresh without the option `full`.
+pub async fn scope(
+    view: &Table,
+    shape: &Shape,
+    state: Option<&State>,
+    sources: &[Source],
+    opened: &[(Vec<String>, Arc<Dataset>)],
+) -> Result<Scope> {
+    match (sources, opened) {
+        ([source], [(_, end)]) => {
+            let tables = view.tables();
+            let source = tables.table(&source.location, source.storage_options.clone());
+            Scope::of(shape, state, &source, end).await
+        }
+        _ => Ok(Scope::All(match shape {
+            Shape::Whole(reason) => (*reason).into(),
+            Shape::RowWise | Shape::Groups(_) => "the query reads several tables".into(),
+        })),
+    }
+}
+
+/// Whether rows of the view can have ids that are derived from those of the source.
+fn has_row_ids(view: &Dataset, source: &Dataset) -> bool {
+    view.manifest().uses_stable_row_ids() && source.manifest().uses_stable_row_ids()
+}
+
+/// A source may have lost a column that `*` included, or have a new one.
+fn check_columns(result: &Schema, view: &Schema) -> Result<()> {
+    let names = |schema: &Schema| -> Vec<String> {
+        let fields = schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    };
+    let (given, wanted) = (names(result), names(view));
+    if given == wanted {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::TableSchemaValidationError,
+        format!(
+            "the query gives the columns {} now, and the view has {}: drop the view and create it again",
+            given.join(", "),
+            wanted.join(", ")
+        ),
+    ))
+}
+
+/// Whether columns of the view have the types that the query gives them.
+fn has_types_of(result: &Schema, view: &Schema, columns: &[usize]) -> bool {
+    let plain = |schema: &Schema, at: usize| plain_type(Field::data_type(schema.field(at)));
+    columns
+        .iter()
+        .all(|at| plain(result, *at) == plain(view, *at))
+}
