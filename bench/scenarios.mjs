@@ -121,11 +121,11 @@ export const scenarios = [
   }),
   timed("function", "a Python function over the text of the whole table", "functions", {
     quick: false,
-    // Each contender counts the rows that it has computed.
-    judge: ([answer], _operations, { rows }) => {
-      if (answer?.rows !== rows) throw new Error(`it computed ${answer?.rows} of ${rows} rows`);
-      return { rows };
-    },
+    judge: judgeWhole,
+  }),
+  timed("view", "refresh of a view of the whole table after 1 % of the rows changed", "views", {
+    quick: false,
+    judge: judgeWhole,
   }),
   ...sqlScenarios,
 ];
@@ -219,6 +219,16 @@ function timed(key, title, group, more = {}) {
     judge: (_answers, _operations, { rows }) => ({ rows }),
     ...more,
   });
+}
+
+/**
+ * The contender counts the rows that it has computed.
+ *
+ * @type {Scenario["judge"]}
+ */
+function judgeWhole([answer], _operations, { rows }) {
+  if (answer?.rows !== rows) throw new Error(`it has ${answer?.rows} of ${rows} rows`);
+  return { rows };
 }
 
 /** @param {Dataset} dataset @returns {Operation[]} */

@@ -121,9 +121,18 @@ export interface Judgement {
 export interface Scenario {
   key: string;
   title: string;
-  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql" | "functions";
+  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql" | "functions" | "views";
   /** `load`: requests under load. Others: one timed operation a round. */
-  measure: "load" | "ingest" | "download" | "result" | "cold" | "first" | "second" | "function";
+  measure:
+    | "load"
+    | "ingest"
+    | "download"
+    | "result"
+    | "cold"
+    | "first"
+    | "second"
+    | "function"
+    | "view";
   /** The process loads the table before the first request. */
   prewarmed?: boolean;
   table: TableName;
@@ -191,6 +200,10 @@ export interface RunningContender {
   declareFunction?(table: string, column: string): Promise<void>;
   /** Computes the values of such a column. Returns the number of rows. */
   fillColumn?(table: string, column: string): Promise<number>;
+  /** Changes 1 % of the rows of a table, which its view reads. */
+  changeRows?(table: string): Promise<void>;
+  /** Refreshes the view of a table. Returns the number of rows that it has then. */
+  refreshView?(table: string): Promise<number>;
   stop(): Promise<void>;
 }
 

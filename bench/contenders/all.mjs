@@ -5,6 +5,7 @@ import { joust, joustNode, joustThreads } from "./joust.mjs";
 import { joustGranted, joustRead } from "./joust-callers.mjs";
 import { joustFlight } from "./joust-flight.mjs";
 import { joustFunctions } from "./joust-functions.mjs";
+import { joustFullViews, joustViews } from "./joust-views.mjs";
 import { lance } from "./lance.mjs";
 import { pgvector } from "./pgvector.mjs";
 import { pylanceScript } from "./pylance-script.mjs";
@@ -20,6 +21,8 @@ export const contenders = [
   joustGranted,
   joustFunctions,
   pylanceScript,
+  joustViews,
+  joustFullViews,
   joustFlight,
   lance,
   restAdapterDefault,

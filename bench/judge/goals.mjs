@@ -26,6 +26,8 @@ const GOALS = [
 const COSTS = [{ scenario: "points", contender: "joust-granted", least: 0.97 }];
 /** What the server may cost beside a script that calls the same function. */
 const FUNCTIONS = { scenario: "function", contender: "pylance-script", least: 0.9 };
+/** What an incremental refresh gains. */
+const VIEWS = { scenario: "view", contender: "joust-views-full", least: 20 };
 /** The same for searches with a good recall: the fastest one of each contender counts. */
 const GOOD_RECALL = 0.95;
 const GOALS_AT_GOOD_RECALL = [
@@ -68,6 +70,7 @@ export function judgeGoals(report) {
     ...comparisons(GOALS, results, titleOf),
     ...costs(COSTS, results, titleOf),
     ...comparisons([FUNCTIONS], report.results, titleOf, "joust-functions"),
+    ...comparisons([VIEWS], report.results, titleOf, "joust-views"),
     ...comparisons(WRITE_GOALS, report.results, titleOf),
     ...rates(WRITE_RATES, report.results, titleOf),
     ...atGoodRecall(results, titleOf),

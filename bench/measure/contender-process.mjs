@@ -143,6 +143,7 @@ export class ContenderProcess {
     if (measure === "second") await this.running.answer(table, earlier[0]);
     const column = `filled_${++tables}`;
     if (measure === "function") await this.running.declareFunction?.(table, column);
+    if (measure === "view") await this.running.changeRows?.(table);
     const before = measure === "cold" ? 0 : cpuSeconds(processTree(this.running.pid));
     const begin = performance.now();
     let bytes = measure === "ingest" ? dataset.bytes : undefined;
@@ -151,6 +152,9 @@ export class ContenderProcess {
     else if (measure === "download") bytes = (await this.running.download(table)).bytes;
     else if (measure === "function") {
       const rows = (await this.running.fillColumn?.(table, column)) ?? 0;
+      judgement = scenario.judge([{ rows, ids: [] }], [operation], dataset);
+    } else if (measure === "view") {
+      const rows = (await this.running.refreshView?.(table)) ?? 0;
       judgement = scenario.judge([{ rows, ids: [] }], [operation], dataset);
     } else if (measure === "result") {
       bytes = (await this.running.result?.(table, operation, { checked: false }))?.bytes;
