@@ -35,6 +35,18 @@ export async function pythonClients() {
   return Object.fromEntries(await Promise.all(suites));
 }
 
+/**
+ * Kills servers and functions during jobs, so many times: a part of the same tests, with more runs.
+ *
+ * @param {string} runs
+ */
+export async function killedJobs(runs) {
+  const python = clientsPython();
+  if (python === undefined) throw new Error("the test needs python3 with the venv module");
+  process.env.JOUST_TEST_COMPUTE_RUNS = runs;
+  return Object.fromEntries([await pytest("killed jobs", python, ["test_killed_jobs.py"])]);
+}
+
 /** Runs one suite and prints its output at its end. Resolves with its name and its counts. */
 function pytest(name, python, files) {
   const child = spawn(python, ["-m", "pytest", "--capture=no", ...files], {

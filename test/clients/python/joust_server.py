@@ -50,6 +50,10 @@ class JoustServer:
         code = self._process.wait(timeout=30)
         assert code == 0, f"the server ended with {code}"
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def kill(self) -> None:
         """Ends the server at once. `__enter__` starts another one."""
         self._process.kill()

@@ -1,0 +1,8 @@
+import { killedJobs } from "./clients/python.mjs";
+import { reportCounts } from "./counts.mjs";
+
+/**
+ * `npm run test:compute -- [RUNS]`: kills the server, or the process of a function, during each kind of job, 50 times by
+ * default.
+ */
+export const run = async ([runs = "50"]) => reportCounts(await killedJobs(runs));
