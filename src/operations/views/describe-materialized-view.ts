@@ -50,6 +50,7 @@ export const describeMaterializedView = operation({
       return [];
     },
   },
+  limited: ["query"],
   contentNames: {
     reply: ({ source_namespace, tables, ...rest }, database) => ({
       ...rest,

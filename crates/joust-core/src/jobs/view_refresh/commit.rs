@@ -10,12 +10,12 @@ use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
-use lance::dataset::rowids::get_row_id_index;
+use lance::dataset::rowids::load_row_id_sequence;
 use lance::dataset::transaction::{Operation, Transaction, TransactionBuilder};
 use lance_core::ROW_ADDR;
 use lance_core::utils::address::RowAddress;
 use lance_table::format::Fragment;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::compute::Replaced;
 use super::groups::GroupKeys;
@@ -110,6 +110,9 @@ fn other_refresh() -> Error {
     )
 }
 
+/// Rows by their fragments, and their offsets there.
+type Offsets = BTreeMap<u32, RoaringBitmap>;
+
 /// The removal of rows from a version.
 struct Removal {
     /// Fragments without any other row.
@@ -133,14 +136,39 @@ impl Removal {
     }
 
     /// `ids`: of rows of the source; `base` more is the id in the view.
+    ///
+    /// Lance's index of row ids would take longer to build than this takes, and each refresh needs another one.
     async fn of_rows(view: &Dataset, ids: &RoaringTreemap, base: u64) -> Result<Self> {
-        let index = get_row_id_index(view).await?;
-        let index = index.ok_or_else(|| Error::invalid("the view's rows have no stable ids"))?;
-        let mut addresses = Vec::new();
-        for id in ids {
-            addresses.extend(index.get(base + id)?);
+        let (Some(first), Some(last)) = (ids.min(), ids.max()) else {
+            return Self::of_offsets(view, Offsets::new()).await;
+        };
+        let mut found = Offsets::new();
+        for fragment in view.get_fragments() {
+            let own = load_row_id_sequence(view, fragment.metadata()).await?;
+            let Some(range) = own.row_id_range() else {
+                continue;
+            };
+            if *range.end() < base + first || *range.start() > base + last {
+                continue;
+            }
+            let rows = own.iter().zip(0_u32..);
+            let replaced = rows.filter(|(id, _)| {
+                let of_source = id.checked_sub(base);
+                of_source.is_some_and(|id| ids.contains(id))
+            });
+            let mut replaced: RoaringBitmap = replaced.map(|(_, offset)| offset).collect();
+            if replaced.is_empty() {
+                continue;
+            }
+            // A row that was updated has its id in the fragment that it has left, too.
+            if let Some(deleted) = fragment.get_deletion_vector().await? {
+                for offset in deleted.iter() {
+                    replaced.remove(offset);
+                }
+            }
+            found.insert(fragment.id() as u32, replaced);
         }
-        Self::of_addresses(view, addresses).await
+        Self::of_offsets(view, found).await
     }
 
     /// The rows that have one of the keys.
@@ -149,7 +177,7 @@ impl Removal {
         scanner.project(&keys.columns().collect::<Vec<_>>())?;
         scanner.with_row_address();
         let mut rows = scanner.try_into_stream().await?;
-        let mut addresses = Vec::new();
+        let mut found = Offsets::new();
         while let Some(batch) = rows.try_next().await? {
             let own = batch
                 .column_by_name(ROW_ADDR)
@@ -159,25 +187,27 @@ impl Removal {
                 .columns()
                 .filter_map(|name| batch.column_by_name(name).cloned())
                 .collect();
-            let found = keys.find(&columns)?.into_iter().zip(own.values());
-            let found = found.filter(|(is_found, _)| *is_found);
-            addresses.extend(found.map(|(_, address)| RowAddress::new_from_u64(*address)));
+            for (is_found, address) in keys.find(&columns)?.into_iter().zip(own.values()) {
+                if is_found {
+                    let address = RowAddress::new_from_u64(*address);
+                    let offsets = found.entry(address.fragment_id()).or_default();
+                    offsets.insert(address.row_offset());
+                }
+            }
         }
-        Self::of_addresses(view, addresses).await
+        Self::of_offsets(view, found).await
     }
 
-    async fn of_addresses(view: &Dataset, addresses: Vec<RowAddress>) -> Result<Self> {
+    async fn of_offsets(view: &Dataset, offsets: Offsets) -> Result<Self> {
         let mut removal = Self {
             fragments: Vec::new(),
             updated: Vec::new(),
-            rows: addresses.len() as u64,
+            rows: offsets.values().map(RoaringBitmap::len).sum(),
         };
-        let mut offsets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for address in addresses {
-            let fragment = offsets.entry(address.fragment_id()).or_default();
-            fragment.push(address.row_offset());
-        }
         for (id, offsets) in offsets {
+            if offsets.is_empty() {
+                continue;
+            }
             let Some(fragment) = view.get_fragment(id as usize) else {
                 return Err(Error::new(
                     Code::Internal,

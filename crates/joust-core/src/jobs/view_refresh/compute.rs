@@ -112,7 +112,7 @@ impl Inputs<'_> {
         changes: Changes,
     ) -> Result<std::result::Result<(Rows, Replaced), &'static str>> {
         let Some(replaced) = changes.replaced(source).await? else {
-            return Ok(Err("most rows of the source have changed"));
+            return Ok(Err("too many rows of the source have changed"));
         };
         match shape {
             Shape::Whole(reason) => Ok(Err(*reason)),
@@ -242,12 +242,17 @@ pub async fn planned_query(
         let plan = query::plan(&context, &sql, &sources).await?;
         let result = plan.schema().as_arrow();
         check_columns(result, &view)?;
-        let shape = match Shape::of(plan.logical_plan()) {
-            Shape::Groups(groups) if !has_types_of(result, &view, &groups.keys) => {
-                Shape::Whole("`output_schema` gives a column of GROUP BY another type")
+        let mut shape = Shape::of(plan.logical_plan());
+        if let Shape::Groups(groups) = &mut shape {
+            let all: Vec<usize> = (0..view.fields().len()).collect();
+            if !has_types_of(result, &view, &all) {
+                // Casts of partial results and of whole ones may differ.
+                groups.merge = None;
             }
-            shape => shape,
-        };
+            if !has_types_of(result, &view, &groups.keys) {
+                shape = Shape::Whole("`output_schema` gives a column of GROUP BY another type");
+            }
+        }
         Ok((plan, shape))
     })
     .await

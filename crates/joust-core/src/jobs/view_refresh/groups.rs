@@ -17,10 +17,10 @@ use datafusion::prelude::Expr;
 
 use super::shape::{below, changing, check_row_wise};
 use crate::error::Result;
-use crate::sql::plain_type;
 
-/// The most groups that a refresh computes by themselves: their keys are kept.
+/// The most groups that a refresh computes by themselves, and the most bytes of their keys: they are kept in memory.
 const MOST_GROUPS: usize = 1_000_000;
+const MOST_KEY_BYTES: usize = 32 << 20;
 
 /// The groups of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Groups {
         let keys = keys.ok_or("an expression of GROUP BY is not a column of the result")?;
         let fields = plan.schema().fields();
         if !keys.iter().all(|key| is_exact(fields[*key].data_type())) {
-            return Err("the query has GROUP BY with floating-point or nested values");
+            return Err("the query has GROUP BY with floating-point, nested or dictionary values");
         }
         let merge = origins
             .iter()
@@ -118,8 +118,12 @@ fn origins(plan: &LogicalPlan) -> Result<(Vec<Option<usize>>, bool), &'static st
 
 /// Whether equal values have one representation.
 fn is_exact(data_type: &DataType) -> bool {
-    let data_type = plain_type(data_type);
-    !data_type.is_nested() && !data_type.is_floating() && data_type != DataType::Null
+    data_type.is_integer()
+        || data_type.is_decimal()
+        || data_type.is_temporal()
+        || data_type.is_string()
+        || data_type.is_binary()
+        || *data_type == DataType::Boolean
 }
 
 fn merge(expression: &Expr, data_type: &DataType) -> Option<Merge> {
@@ -146,6 +150,7 @@ pub struct GroupKeys {
     fields: Vec<Field>,
     converter: RowConverter,
     keys: HashSet<Box<[u8]>>,
+    bytes: usize,
 }
 
 impl GroupKeys {
@@ -158,6 +163,7 @@ impl GroupKeys {
             converter: RowConverter::new(types.collect())?,
             fields,
             keys: HashSet::new(),
+            bytes: 0,
         })
     }
 
@@ -179,10 +185,11 @@ impl GroupKeys {
         let rows = self.converter.convert_columns(&columns)?;
         for (number, row) in rows.iter().enumerate() {
             if is_wanted(number) && !self.keys.contains(row.as_ref()) {
+                self.bytes += row.as_ref().len();
                 self.keys.insert(row.as_ref().into());
             }
         }
-        Ok(self.keys.len() <= MOST_GROUPS)
+        Ok(self.keys.len() <= MOST_GROUPS && self.bytes <= MOST_KEY_BYTES)
     }
 
     /// Which of some rows, by their columns of the view, have one of the keys.

@@ -21,9 +21,10 @@ use crate::table::Table;
 
 /// The most versions since the last refresh: the transaction of each is read.
 const MOST_VERSIONS: u64 = 1_000;
-/// If more rows than this have changed, and half of the source, a refresh computes all rows. The changed ones need
-/// memory: their ids are kept.
+/// If more rows than this have changed, and half of the source, a refresh computes all rows.
 const MANY_ROWS: u64 = 100_000;
+/// The most changed rows of an incremental refresh: their ids are kept in memory.
+const MOST_ROWS: u64 = 4_000_000;
 
 /// The rows that a refresh has to compute.
 #[derive(Debug)]
@@ -104,9 +105,15 @@ impl Scope {
             }
             record => record?,
         };
+        let fragments = changed_fragments(&begin, end);
+        // Lance does not record changes in place for rows that an old version of it wrote.
+        let is_recorded = record == Record::Rows
+            && fragments
+                .iter()
+                .all(|fragment| fragment.last_updated_at_version_meta.is_some());
         let rows = ChangedRows {
-            fragments: changed_fragments(&begin, end),
-            after: (record == Record::Rows).then_some(from),
+            fragments,
+            after: is_recorded.then_some(from),
         };
         Ok(Self::Changed(Changes {
             rows,
@@ -124,7 +131,7 @@ impl Changes {
     pub async fn replaced(&self, end: &Arc<Dataset>) -> Result<Option<ReplacedRows>> {
         let from = self.begin.version_id();
         let total = end.count_rows(None).await? as u64;
-        let most = MANY_ROWS.max(total / 2);
+        let most = (total / 2).clamp(MANY_ROWS, MOST_ROWS);
         let mut replaced = ReplacedRows {
             ids: RoaringTreemap::new(),
             only_new: true,
@@ -132,8 +139,12 @@ impl Changes {
         let mut changed = self.rows.scan(end, &[]).await?;
         while let Some(batch) = changed.try_next().await? {
             let created = numbers(&batch, ROW_CREATED_AT_VERSION)?;
-            replaced.only_new &= created.iter().all(|version| *version > from);
             let ids = numbers(&batch, ROW_ID)?;
+            // A row that left a view and came back has a new version and its former id.
+            replaced.only_new &= created.iter().all(|version| *version > from)
+                && ids
+                    .iter()
+                    .all(|id| *id >= self.begin.manifest().next_row_id);
             replaced.ids.extend(ids.iter().copied());
             if replaced.ids.len() > most {
                 return Ok(None);

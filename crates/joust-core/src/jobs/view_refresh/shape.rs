@@ -8,6 +8,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Aggregate, LogicalPlan, Volatility};
 use datafusion::prelude::Expr;
 
+use lance_core::ROW_ID;
+
 use super::groups::Groups;
 
 /// Which part of a view a refresh has to compute.
@@ -44,6 +46,14 @@ pub fn below(plan: &LogicalPlan) -> Result<&LogicalPlan, &'static str> {
         other => return Ok(other),
     };
     check_row_wise(&plan.expressions())?;
+    let names_row_id = plan
+        .schema()
+        .fields()
+        .iter()
+        .any(|field| field.name() == ROW_ID);
+    if names_row_id {
+        return Err("the query names a column `_rowid`");
+    }
     below(input)
 }
 

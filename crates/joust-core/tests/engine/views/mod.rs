@@ -6,6 +6,7 @@ mod refreshes;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Schema;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::TryStreamExt;
 use joust_core::jobs::view_refresh::{NewView, Refresh, RefreshMode, Refreshed, Source};
@@ -13,6 +14,7 @@ use joust_core::{Result, WorkContext};
 use lance::Dataset;
 
 use crate::place::Place;
+use crate::sent::stream;
 
 /// Rows of the tables that the views read: `id`, `n`, which may be null, `name` and `kind`, from 0 to 3.
 pub fn items(ids: impl Iterator<Item = i64>) -> RecordBatch {
@@ -57,10 +59,20 @@ impl View {
     }
 
     pub async fn create(&self, place: &Place) {
+        self.create_as(place, None).await;
+    }
+
+    /// With declared types.
+    pub async fn create_with(&self, place: &Place, schema: &Schema) {
+        let empty = RecordBatch::new_empty(Arc::new(schema.clone()));
+        self.create_as(place, Some(stream(&[empty]))).await;
+    }
+
+    async fn create_as(&self, place: &Place, schema: Option<Vec<u8>>) {
         let view = NewView {
             sql: self.sql.to_string(),
             sources: self.sources(place),
-            schema: None,
+            schema,
             auto_refresh: None,
         };
         place

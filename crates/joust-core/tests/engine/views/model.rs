@@ -16,7 +16,7 @@ use crate::sent::upload;
 const CASES: u32 = 24;
 
 /// A view, and the same one which is always computed in full.
-const PAIRS: [(View, View); 7] = [
+const PAIRS: [(View, View); 8] = [
     pair(
         ["plain", "plain_twin"],
         "SELECT id, n + 1 AS m, upper(name) AS name FROM t WHERE kind < 3",
@@ -52,6 +52,11 @@ const PAIRS: [(View, View); 7] = [
         ["total", "total_twin"],
         "SELECT count(*) AS c, sum(n) AS s FROM t WHERE kind > 0",
         &["t"],
+    ),
+    pair(
+        ["merged_names", "merged_names_twin"],
+        "SELECT name, count(*) AS c, max(m) AS m FROM plain GROUP BY name",
+        &["plain"],
     ),
     // Groups over a view.
     pair(
@@ -99,6 +104,9 @@ enum Step {
     CompactView,
     IndexView,
     CatchUpView,
+    /// An index of a column that the views filter by.
+    IndexTable,
+    CatchUpTable,
     /// How many versions back.
     Restore(u64),
     AddColumn,
@@ -118,6 +126,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::CompactView),
         1 => Just(Step::IndexView),
         1 => Just(Step::CatchUpView),
+        1 => Just(Step::IndexTable),
+        1 => Just(Step::CatchUpTable),
         1 => (1_u64..4).prop_map(Step::Restore),
         1 => Just(Step::AddColumn),
         1 => Just(Step::ReplaceColumn),
@@ -195,6 +205,11 @@ impl Run {
                 view.create_index(spec, &work).await.unwrap();
             }
             Step::CatchUpView => drop(view.catch_up(&work).await.unwrap()),
+            Step::IndexTable => {
+                let spec = r#"{"column": "kind", "index_type": "BTREE", "replace": true}"#;
+                self.table.create_index(spec, &work).await.unwrap();
+            }
+            Step::CatchUpTable => drop(self.table.catch_up(&work).await.unwrap()),
             Step::Restore(back) => {
                 let versions = self.table.list_versions().await.unwrap();
                 let mut versions: Vec<u64> = versions.iter().map(|one| one.version).collect();

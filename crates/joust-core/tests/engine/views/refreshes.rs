@@ -1,9 +1,13 @@
 //! What a refresh computes, and why.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use joust_core::Code;
 use joust_core::jobs::maintenance::{Compact, Compacted};
+use joust_core::jobs::view_refresh::Refresh;
 use joust_core::table::{Alteration, Update};
 use joust_core::{Table, WorkContext};
 
@@ -163,6 +167,104 @@ async fn a_total_is_merged_with_added_rows() {
         "rows were changed or deleted, and the query has aggregates without GROUP BY"
     );
     assert_eq!(TOTAL.rows(&place).await, [format!("40 | {} | 2", sum - 3)]);
+}
+
+#[tokio::test]
+async fn a_row_that_comes_back_to_a_view_counts_once() {
+    let (place, table) = filled().await;
+    const COUNTS: View = View {
+        name: "counts",
+        sql: "SELECT name, count(*) AS c FROM few GROUP BY name",
+        sources: &["few"],
+    };
+    COUNTS.create(&place).await;
+    COUNTS.refresh(&place).await;
+    let before = COUNTS.rows(&place).await;
+    // All rows leave, so that no fragment of the first view remains.
+    for kind in ["kind + 10", "kind - 10"] {
+        set(&table, "kind", kind, "true").await;
+        FEW.refresh(&place).await;
+    }
+    let refreshed = COUNTS.refresh(&place).await;
+    assert_eq!(because(&refreshed.mode), None);
+    assert_eq!(COUNTS.rows(&place).await, before);
+}
+
+#[tokio::test]
+async fn results_with_declared_types_are_not_merged() {
+    let (place, table) = filled().await;
+    const TEXTS: View = View {
+        name: "as_texts",
+        sql: "SELECT kind, max(id) AS most, count(*) AS c FROM t GROUP BY kind",
+        sources: &["t"],
+    };
+    let declared = Schema::new(vec![
+        Field::new("kind", DataType::Int64, true),
+        Field::new("most", DataType::Utf8, true),
+        Field::new("c", DataType::Utf8, true),
+    ]);
+    TEXTS.create_with(&place, &declared).await;
+    TEXTS.refresh(&place).await;
+    // As texts, "100" is less than "36".
+    table.append(upload(&items(100..101))).await.unwrap();
+    let refreshed = TEXTS.refresh(&place).await;
+    assert_eq!(because(&refreshed.mode), None);
+    assert_eq!((refreshed.rows_written, refreshed.rows_removed), (1, 1));
+    assert_eq!(TEXTS.rows(&place).await[0], "0 | 100 | 11");
+}
+
+#[tokio::test]
+async fn a_refresh_runs_in_several_partitions() {
+    let (place, table) = filled().await;
+    for from in [40, 60, 80] {
+        table.append(upload(&items(from..from + 20))).await.unwrap();
+        set(&table, "n", "n + 1", "id % 3 = 0").await;
+        let refresh = Refresh {
+            sources: FEW.sources(&place),
+            full: false,
+            max_rows_per_fragment: Some(7),
+            concurrency: Some(4),
+        };
+        let work = WorkContext::default();
+        let refreshed = place.table(FEW.name).refresh_view(&refresh, &work).await;
+        assert_eq!(because(&refreshed.unwrap().mode), None);
+        check(&place).await;
+    }
+}
+
+#[tokio::test]
+async fn a_column_named_as_the_row_id_is_no_row_id() {
+    let (place, table) = filled().await;
+    const NAMED: View = View {
+        name: "named",
+        sql: "SELECT s._rowid AS r FROM (SELECT id + 100 AS _rowid FROM t) AS s",
+        sources: &["t"],
+    };
+    NAMED.create(&place).await;
+    table.delete("id > 1").await.unwrap();
+    let refreshed = NAMED.refresh(&place).await;
+    assert!(because(&refreshed.mode).unwrap().contains("`_rowid`"));
+    assert_eq!(NAMED.rows(&place).await, ["100", "101"]);
+}
+
+#[tokio::test]
+async fn groups_of_dictionary_values_are_computed_in_full() {
+    let place = Place::new();
+    let table = place.table("t");
+    let words: DictionaryArray<Int32Type> = ["a", "b", "a"].into_iter().collect();
+    let batch = RecordBatch::try_from_iter([("w", Arc::new(words) as ArrayRef)]).unwrap();
+    table.create(upload(&batch), false).await.unwrap();
+    const WORDS: View = View {
+        name: "words",
+        sql: "SELECT w, count(*) AS c FROM t GROUP BY w",
+        sources: &["t"],
+    };
+    WORDS.create(&place).await;
+    WORDS.refresh(&place).await;
+    table.append(upload(&batch)).await.unwrap();
+    let refreshed = WORDS.refresh(&place).await;
+    assert!(because(&refreshed.mode).unwrap().contains("dictionary"));
+    assert_eq!(WORDS.rows(&place).await, ["a | 4", "b | 2"]);
 }
 
 #[tokio::test]
@@ -349,6 +451,24 @@ async fn refreshes_at_the_same_time_add_rows_once() {
         for error in lost {
             assert_eq!(error.code(), Code::ConcurrentModification, "{error}");
         }
+        check(&place).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_at_the_same_time_changes_no_row() {
+    let (place, table) = filled().await;
+    let other = place.beside();
+    for round in 0..10 {
+        let first = 40 + 10 * round;
+        table
+            .append(upload(&items(first..first + 10)))
+            .await
+            .unwrap();
+        set(&table, "n", "n + 1", &format!("id % 5 = {}", round % 5)).await;
+        let view = other.table(FEW.name);
+        let (refreshed, _) = tokio::join!(FEW.refresh(&place), compact(&view));
+        assert_eq!(because(&refreshed.mode), None);
         check(&place).await;
     }
 }
