@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -426,6 +427,26 @@ def test_a_function_that_cannot_be_loaded_fails_the_job(
     failure = columns.failure("v")
     assert "the function `f` could not be loaded" in failure
     assert re.search(message, failure), failure
+
+
+def test_a_process_that_is_killed_while_it_loads_is_replaced(table, columns, tmp_path):
+    marker = tmp_path / "pid"
+    source = f"""
+import os, time
+
+if not os.path.exists({str(marker)!r}):
+    with open({str(marker)!r}, "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(600)
+
+def f(id): return id
+"""
+    columns.declare("v", source, ["id"], INTEGER, entry="f")
+    job = columns.start("v", concurrency=1)
+    pid = int(wait_for(lambda: marker.exists() and marker.read_text()))
+    os.kill(pid, signal.SIGKILL)
+    assert columns.ended(job)["job_state"] == "DONE"
+    assert values(table, "v") == {i: i for i in range(10)}
 
 
 def test_a_damaged_payload_is_not_run(server, columns):

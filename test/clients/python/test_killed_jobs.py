@@ -63,7 +63,7 @@ class Run:
 
     def done(self, job: str) -> dict:
         ended = self.columns.ended(job)
-        assert ended["job_state"] == "DONE", ended
+        assert ended["job_state"] == "DONE", ended.get("failure", ended)
         return ended["result"]
 
     def change(self) -> None:

@@ -12,12 +12,14 @@ use tokio::task::JoinHandle;
 use tracing::Instrument;
 
 use super::batch_size::{BatchBounds, BatchSize};
-use super::worker::{Ended, Worker};
+use super::worker::{Ended, Worker, not_loaded};
 use super::{Function, Functions};
 use crate::error::{Error, Result};
 
 /// A backfill fails if more rows end their process: the function does so, not its rows.
 const MOST_ENDING_ROWS: usize = 64;
+/// A backfill fails if so many processes in a row end while they load the function. One may be killed from outside.
+const MOST_LOST_STARTS: usize = 3;
 /// A process that is at least this old is given up if another backfill waits for one. To start one may take seconds.
 const SLICE: Duration = Duration::from_secs(60);
 
@@ -40,6 +42,8 @@ pub struct FunctionRun {
     returned: Notify,
     size: BatchSize,
     ending_rows: AtomicUsize,
+    /// Processes that ended while they loaded the function, since one has loaded it.
+    lost_starts: AtomicUsize,
     /// Callers of this run that wait for a permit.
     waiting: AtomicUsize,
 }
@@ -60,6 +64,7 @@ impl FunctionRun {
             returned: Notify::new(),
             size: BatchSize::new(batches),
             ending_rows: AtomicUsize::new(0),
+            lost_starts: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -146,7 +151,18 @@ impl FunctionRun {
                         Error::internal("the limit of processes is closed", error)
                     })?;
                     let settings = self.functions.settings.clone();
-                    return Worker::start(settings, self.function.clone(), permit).await;
+                    match Worker::start(settings, self.function.clone(), permit).await? {
+                        Ok(worker) => {
+                            self.lost_starts.store(0, Ordering::Relaxed);
+                            return Ok(worker);
+                        }
+                        Err(ended) => {
+                            let lost = 1 + self.lost_starts.fetch_add(1, Ordering::Relaxed);
+                            if lost >= MOST_LOST_STARTS {
+                                return Err(not_loaded(&self.function.name, &ended.0));
+                            }
+                        }
+                    }
                 }
                 () = self.returned.notified() => {}
             }

@@ -32,7 +32,7 @@ pub struct Worker {
     loaded: Instant,
 }
 
-/// A process ended during a call; the message says why.
+/// A process ended while it loaded its function, or during a call; the message says why.
 #[derive(Debug)]
 pub struct Ended(pub String);
 
@@ -81,7 +81,7 @@ impl Worker {
         settings: Arc<FunctionSettings>,
         function: Arc<Function>,
         permit: OwnedSemaphorePermit,
-    ) -> Result<Self> {
+    ) -> Result<Result<Self, Ended>> {
         let process = Arc::new(Process::new(permit));
         let (calls, receiver) = mpsc::channel();
         let (on_start, started) = oneshot::channel();
@@ -100,7 +100,7 @@ impl Worker {
         match tokio::time::timeout(START_TIMEOUT, started).await {
             Ok(Ok(started)) => {
                 worker.loaded = Instant::now();
-                started.map(|()| worker)
+                started.map(|loaded| loaded.map(|()| worker))
             }
             Ok(Err(_)) => Err(unexpected(&name)),
             Err(_) => Err(Error::invalid(format!(
@@ -155,7 +155,7 @@ fn serve(
     settings: &FunctionSettings,
     function: &Function,
     calls: &mpsc::Receiver<Call>,
-    on_start: oneshot::Sender<Result<()>>,
+    on_start: oneshot::Sender<Result<Result<(), Ended>>>,
 ) {
     let directory = std::env::temp_dir().join(format!("joust-function-{}", uuid::Uuid::new_v4()));
     let begun = private_directory(&directory)
@@ -165,14 +165,16 @@ fn serve(
         let pipes = Pipes::of(&mut child).ok_or_else(|| unexpected(&function.name));
         process.put(child);
         let mut pipes = pipes?;
-        load(process, settings, function, &mut pipes).map(|()| pipes)
+        let loaded = load(process, settings, function, &mut pipes)?;
+        Ok(loaded.map(|()| pipes))
     });
     match outcome {
-        Ok(mut pipes) => {
-            if on_start.send(Ok(())).is_ok() {
+        Ok(Ok(mut pipes)) => {
+            if on_start.send(Ok(Ok(()))).is_ok() {
                 answer(process, function, &mut pipes, calls);
             }
         }
+        Ok(Err(ended)) => drop(on_start.send(Ok(Err(ended)))),
         Err(error) => drop(on_start.send(Err(error))),
     }
     process.end();
@@ -223,7 +225,7 @@ fn load(
     settings: &FunctionSettings,
     function: &Function,
     pipes: &mut Pipes,
-) -> Result<()> {
+) -> Result<Result<(), Ended>> {
     let start = Start {
         name: &function.name,
         sha256: &function.sha256,
@@ -238,14 +240,10 @@ fn load(
     let started = frames::write(&mut pipes.input, &start, &function.payload)
         .and_then(|()| frames::write(&mut pipes.input, &(), &output))
         .and_then(|()| frames::read::<Started>(&mut pipes.output));
-    let (started, _) = started.map_err(|_| {
+    let Ok((started, _)) = started else {
         let why = process.end();
-        Error::invalid(format!(
-            "the function `{}` could not be loaded: {why}{}",
-            function.name,
-            pipes.quoted()
-        ))
-    })?;
+        return Ok(Err(Ended(format!("{why}{}", pipes.quoted()))));
+    };
     if let Some(reason) = started.network {
         static ONCE: AtomicBool = AtomicBool::new(false);
         if !ONCE.swap(true, Ordering::Relaxed) {
@@ -256,12 +254,14 @@ fn load(
         }
     }
     match started.error {
-        None => Ok(()),
-        Some(error) => Err(Error::invalid(format!(
-            "the function `{}` could not be loaded: {error}",
-            function.name
-        ))),
+        None => Ok(Ok(())),
+        Some(error) => Err(not_loaded(&function.name, &error)),
     }
+}
+
+/// The error of a function that cannot be loaded.
+pub fn not_loaded(name: &str, why: &str) -> Error {
+    Error::invalid(format!("the function `{name}` could not be loaded: {why}"))
 }
 
 /// Answers calls until the worker is dropped or the process ends.
