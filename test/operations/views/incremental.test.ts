@@ -171,6 +171,22 @@ describe("an incremental refresh", () => {
     ]);
   });
 
+  it("goes on in a clone of the view", async () => {
+    await joust.client.createTable("base", items(20));
+    await view("first", "SELECT id, price FROM base WHERE id <> 5");
+    const { location } = await joust.client.ok("/v1/table/first/describe");
+    await joust.client.ok("/v1/table/second/clone", { source_location: location });
+    await update("base", "id IN (5, 6)", "id", "id + 100");
+    await joust.client.insert("base", items(3, { from: 20 }));
+    await refreshed("second");
+    const expected = [...Array(23).keys()].filter((id) => id !== 5 && id !== 6);
+    expect(await sorted("second", "id")).toEqual([...expected, 105, 106]);
+    await refreshed("second", { full: true });
+    expect(await sorted("second", "id")).toEqual([...expected, 105, 106]);
+    await refreshed("first");
+    expect(await sorted("first", "id")).toEqual([...expected, 105, 106]);
+  });
+
   it("is turned off by SQL's option full", async () => {
     await joust.client.createTable("plain", items(5));
     await view("seen", "SELECT id FROM plain");
