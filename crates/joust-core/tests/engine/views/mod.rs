@@ -1,5 +1,8 @@
 //! Refreshes of materialized views.
 
+mod concurrent;
+mod few;
+mod groups;
 mod model;
 mod refreshes;
 
