@@ -103,22 +103,36 @@ impl ChangedRows {
 
 /// The fragments of `end` that may have rows which `begin` has not, or has with other values.
 pub(crate) fn changed_fragments(begin: &Dataset, end: &Dataset) -> Vec<Fragment> {
-    let known: HashMap<u64, &Fragment> = begin
+    fragments_unlike(begin, end, |_, _| true)
+}
+
+/// The fragments of `begin` that may have rows which `end` has not, or has with other values.
+pub(crate) fn former_fragments(begin: &Dataset, end: &Dataset) -> Vec<Fragment> {
+    fragments_unlike(end, begin, |now, former| {
+        now.deletion_file == former.deletion_file
+    })
+}
+
+/// The fragments of `of` that `other` has not with the same values, or for which `is_same` is false.
+fn fragments_unlike(
+    other: &Dataset,
+    of: &Dataset,
+    is_same: impl Fn(&Fragment, &Fragment) -> bool,
+) -> Vec<Fragment> {
+    let known: HashMap<u64, &Fragment> = other
         .fragments()
         .iter()
         .map(|fragment| (fragment.id, fragment))
         .collect();
-    let is_same = |fragment: &Fragment| {
+    let is_known = |fragment: &Fragment| {
         known.get(&fragment.id).is_some_and(|known| {
             known.files == fragment.files
                 && known.last_updated_at_version_meta == fragment.last_updated_at_version_meta
+                && is_same(known, fragment)
         })
     };
-    let fragments = end.fragments().iter();
-    fragments
-        .filter(|fragment| !is_same(fragment))
-        .cloned()
-        .collect()
+    let fragments = of.fragments().iter();
+    fragments.filter(|own| !is_known(own)).cloned().collect()
 }
 
 /// What records the changes of some versions.

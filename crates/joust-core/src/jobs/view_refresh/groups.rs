@@ -11,7 +11,6 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::row::{RowConverter, SortField};
-use datafusion::common::Column;
 use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use datafusion::prelude::Expr;
 
@@ -215,9 +214,4 @@ impl GroupKeys {
             columns,
         )?)
     }
-}
-
-/// A column of a view in an expression.
-pub fn column(name: &str) -> Expr {
-    Expr::Column(Column::new_unqualified(name))
 }

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::{Expr, cast};
 use lance_core::ROW_ID;
 
-use super::groups::{GroupKeys, Merge, column};
+use super::groups::{GroupKeys, Merge};
 use super::shape::aggregate;
 use crate::error::{Code, Error, Result};
 
@@ -188,4 +188,9 @@ fn as_view(plan: LogicalPlan, view: &Schema) -> Result<LogicalPlan> {
     Ok(LogicalPlanBuilder::from(plan)
         .project(columns.collect::<Vec<_>>())?
         .build()?)
+}
+
+/// A column of a view in an expression.
+fn column(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
 }

@@ -1,7 +1,6 @@
 //! The rows that a refresh has to compute: those of its source that differ from the version of the last refresh.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
@@ -10,13 +9,14 @@ use futures::TryStreamExt;
 use lance::Dataset;
 use lance_core::datatypes::Schema;
 use lance_core::{ROW_CREATED_AT_VERSION, ROW_ID};
-use lance_table::format::Fragment;
 use roaring::RoaringTreemap;
 
 use super::shape::Shape;
 use super::state::{ReadVersion, State};
 use crate::error::{Code, Error, Result};
-use crate::query::{ChangedRows, Record, changed_fragments, deleted_rows, record_of};
+use crate::query::{
+    ChangedRows, Record, changed_fragments, deleted_rows, former_fragments, record_of,
+};
 use crate::table::Table;
 
 /// The most versions since the last refresh: the transaction of each is read.
@@ -164,21 +164,8 @@ impl Changes {
 
     /// The fragments of the last refresh in which rows were that are changed or deleted in `end`.
     pub fn former_rows(&self, end: &Dataset) -> ChangedRows {
-        let now: HashMap<u64, &Fragment> = end
-            .fragments()
-            .iter()
-            .map(|fragment| (fragment.id, fragment))
-            .collect();
-        let is_same = |fragment: &Fragment| {
-            now.get(&fragment.id).is_some_and(|now| {
-                now.files == fragment.files
-                    && now.deletion_file == fragment.deletion_file
-                    && now.last_updated_at_version_meta == fragment.last_updated_at_version_meta
-            })
-        };
-        let fragments = self.begin.fragments().iter();
         ChangedRows {
-            fragments: fragments.filter(|own| !is_same(own)).cloned().collect(),
+            fragments: former_fragments(&self.begin, end),
             after: None,
         }
     }

@@ -15,7 +15,6 @@ use crate::table::{ReadOptions, Table};
 /// The status of a view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewStatus {
-    pub definition: ViewDefinition,
     /// How the next refresh works.
     pub next_refresh: RefreshMode,
     /// When the last refresh was committed, ms since 1970; `None`: it is not known.
@@ -66,7 +65,6 @@ impl Table {
         let read = |at: usize| Some(state.as_ref()?.sources.get(at)?.version);
         let sources = opened.iter().enumerate();
         Ok(ViewStatus {
-            definition,
             next_refresh,
             refreshed_at: state.as_ref().map(|state| state.refreshed_at),
             sources: sources

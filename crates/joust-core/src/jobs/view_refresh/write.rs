@@ -63,7 +63,7 @@ impl Rows {
 
 /// Written rows.
 pub struct Written {
-    pub fragments: Vec<Fragment>,
+    fragments: Vec<Fragment>,
     pub rows: u64,
     /// The row ids of the source, if the query gave them, in the order of the rows.
     ids: Option<RowIdSequence>,
