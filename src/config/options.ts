@@ -217,7 +217,7 @@ export const serverOptions = {
   "view-timeout": option({
     type: duration,
     fallback: "1h",
-    help: "time limit of a view refresh; 0 is no limit",
+    help: "time limit of a view refresh without a function; 0 is no limit",
   }),
   "view-disk": option({
     type: size,

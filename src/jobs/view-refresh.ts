@@ -13,9 +13,16 @@ export interface RefreshSpec {
   full?: boolean;
   max_rows_per_fragment?: number;
   concurrency?: number;
+  /** Maximum number of rows of the view, if a function makes them. */
+  output_limit?: number;
+  /** Maximum number of rows of a call of the view's function. */
+  source_task_size?: number;
   /** The keys of the tables that the query may read, in its order. Absent: the tables that have the names by now. */
   source_keys?: readonly string[];
 }
+
+/** The column of row errors: a row that fails has no row in the view. */
+const ALL_COLUMNS = "*";
 
 export interface ViewRefreshDependencies {
   engine: Engine;
@@ -37,7 +44,7 @@ export const viewRefresh = ({
   storageOptions,
 }: ViewRefreshDependencies): JobKind => ({
   kind: "refresh",
-  async run({ table, spec, signal, onProgress }): Promise<JobOutcome> {
+  async run({ job, table, spec, signal, onProgress }): Promise<JobOutcome> {
     const request = JSON.parse(spec) as RefreshSpec;
     const options = { ...storageOptions, ...table.storageOptions };
     const view = engine.table(table.location, options);
@@ -61,8 +68,12 @@ export const viewRefresh = ({
       full: request.full,
       maxRowsPerFragment: request.max_rows_per_fragment,
       concurrency: request.concurrency,
+      outputLimit: request.output_limit,
+      callRows: request.source_task_size,
+      job: job.id,
     });
     const done = await withTask(signal, (task) => view.refreshView(refresh, task, onProgress));
+    const failed = done.failedFragments.reduce((sum, { rows }) => sum + rows, 0);
     return {
       result: {
         ...(done.fullBecause === undefined
@@ -72,7 +83,7 @@ export const viewRefresh = ({
         rows_removed: done.rowsRemoved,
         version: done.version,
         rows_assigned: done.rowsWritten,
-        rows_failed: 0,
+        rows_failed: failed,
         rows_remaining: 0,
         source_version: done.sourceVersions[0] ?? 0,
         published_version: done.version,
@@ -81,6 +92,15 @@ export const viewRefresh = ({
           version: done.sourceVersions[at],
         })),
       },
+      ...(failed > 0 && {
+        errors: {
+          column: ALL_COLUMNS,
+          ...(done.function && { function: done.function }),
+          version: done.sourceVersions[0] ?? 0,
+          rows: done.failures,
+          fragments: done.failedFragments,
+        },
+      }),
     };
   },
 });

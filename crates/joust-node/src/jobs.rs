@@ -70,7 +70,7 @@ pub struct BackfillResult {
     pub failures: Vec<RowFailure>,
 }
 
-/// The Python function of a virtual column.
+/// The Python function of a virtual column or a view.
 #[napi(object)]
 pub struct ComputingFunction {
     pub name: String,
@@ -187,31 +187,44 @@ impl Table {
 
 impl From<backfill::Backfilled> for BackfillResult {
     fn from(done: backfill::Backfilled) -> Self {
-        let failures = done.failures.into_iter().map(|failure| RowFailure {
-            fragment: failure.fragment as f64,
-            offset: failure.offset as f64,
-            message: failure.message,
-        });
         Self {
             rows_assigned: done.rows_assigned as f64,
             rows_failed: done.rows_failed as f64,
             rows_remaining: done.rows_remaining as f64,
             source_version: done.source_version as f64,
             published_version: done.published_version.map(|version| version as f64),
-            failed_fragments: done
-                .failed_fragments
-                .into_iter()
-                .map(|(fragment, rows)| FailedFragment {
-                    fragment: fragment as f64,
-                    rows: rows as f64,
-                })
-                .collect(),
-            function: done
-                .function
-                .map(|(name, version)| ComputingFunction { name, version }),
-            failures: failures.collect(),
+            failed_fragments: failed_fragments(done.failed_fragments),
+            function: done.function.map(ComputingFunction::from),
+            failures: done.failures.into_iter().map(RowFailure::from).collect(),
         }
     }
+}
+
+impl From<joust_core::jobs::RowFailure> for RowFailure {
+    fn from(failure: joust_core::jobs::RowFailure) -> Self {
+        Self {
+            fragment: failure.fragment as f64,
+            offset: failure.offset as f64,
+            message: failure.message,
+        }
+    }
+}
+
+impl From<(String, Option<String>)> for ComputingFunction {
+    fn from((name, version): (String, Option<String>)) -> Self {
+        Self { name, version }
+    }
+}
+
+/// Fragments, and the number of rows that failed in each.
+pub fn failed_fragments(fragments: Vec<(u64, u64)>) -> Vec<FailedFragment> {
+    let fragments = fragments.into_iter();
+    fragments
+        .map(|(fragment, rows)| FailedFragment {
+            fragment: fragment as f64,
+            rows: rows as f64,
+        })
+        .collect()
 }
 
 impl From<maintenance::Compacted> for CompactResult {

@@ -10,6 +10,7 @@ use napi_derive::napi;
 
 use crate::auto_refresh::AutoRefresh;
 use crate::engine::Engine;
+use crate::jobs::{ComputingFunction, FailedFragment, RowFailure, failed_fragments};
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
 use crate::table::{Table, millis, version_number};
@@ -38,8 +39,36 @@ pub struct NewView {
     pub schema: Option<Buffer>,
     /// Absent: only requests refresh it.
     pub auto_refresh: Option<AutoRefresh>,
+    /// Makes the rows of the view from each row of the query; the rows are those of the query when absent.
+    pub function: Option<NewViewFunction>,
     /// Time that the request has left for planning, ms; no limit of its own when absent.
     pub timeout_ms: Option<f64>,
+}
+
+/// The Python function of a view to create.
+#[napi(object)]
+pub struct NewViewFunction {
+    pub name: String,
+    /// As its client declared it.
+    pub version: Option<String>,
+    /// The function as its client sent it.
+    pub payload: Buffer,
+    /// SHA-256 of the payload, hex.
+    pub sha256: String,
+    /// Paths of the columns of the query that are its arguments, in their order.
+    pub inputs: Vec<String>,
+    /// The columns of its rows. Empty if `schema` has them.
+    pub outputs: Vec<ViewOutput>,
+    /// The columns of the query that the view has, too; all when absent. `schema` names them.
+    pub inherited: Option<Vec<String>>,
+}
+
+/// A column that the function of a view gives.
+#[napi(object)]
+pub struct ViewOutput {
+    pub name: String,
+    /// The type as JSON: an object with `type`, or only its name.
+    pub data_type: String,
 }
 
 /// A table name in a view's query.
@@ -58,6 +87,8 @@ pub struct ViewDefinition {
     pub tables: Vec<NamedTable>,
     /// Absent: only requests refresh it.
     pub auto_refresh: Option<AutoRefresh>,
+    /// Makes the rows of the view from each row of the query.
+    pub function: Option<ComputingFunction>,
 }
 
 /// How to refresh a view.
@@ -68,8 +99,14 @@ pub struct RefreshOptions {
     pub full: Option<bool>,
     /// The most rows of a fragment of the view.
     pub max_rows_per_fragment: Option<f64>,
-    /// Partitions of the query that run concurrently.
+    /// Partitions of the query that run concurrently, or processes of the view's function.
     pub concurrency: Option<f64>,
+    /// The most rows of a call of the view's function.
+    pub call_rows: Option<f64>,
+    /// The most rows that the view has afterwards, if a function makes them.
+    pub output_limit: Option<f64>,
+    /// The id of the job. With a function, a later run of it continues with the fragments that this one has computed.
+    pub job: Option<String>,
 }
 
 /// A refresh that ended.
@@ -84,6 +121,12 @@ pub struct RefreshResult {
     pub rows_removed: f64,
     /// The version of each source that was read, in the order of the options.
     pub source_versions: Vec<f64>,
+    /// The function that made the rows; absent: the query did.
+    pub function: Option<ComputingFunction>,
+    /// The first rows of the source for which the function failed.
+    pub failures: Vec<RowFailure>,
+    /// Fragments of the source with such rows.
+    pub failed_fragments: Vec<FailedFragment>,
 }
 
 /// How far a view is behind its sources, and how the next refresh works.
@@ -131,6 +174,9 @@ impl RefreshOptions {
             full: self.full.unwrap_or_default(),
             max_rows_per_fragment: how_many("max_rows_per_fragment", self.max_rows_per_fragment)?,
             concurrency: how_many("concurrency", self.concurrency)?,
+            call_rows: how_many("source_task_size", self.call_rows)?,
+            output_limit: how_many("output_limit", self.output_limit)?.map(|rows| rows as u64),
+            job: self.job,
         })
     }
 }
@@ -166,6 +212,7 @@ impl Table {
             sources: sources(view.sources),
             schema: view.schema.map(|schema| schema.to_vec()),
             auto_refresh: view.auto_refresh.map(Into::into),
+            function: view.function.map(Into::into),
         };
         let work = async move { table.create_view(&view, timeout).await };
         promise(env, work, |version| version as f64)
@@ -220,7 +267,27 @@ impl Table {
                 .into_iter()
                 .map(|version| version as f64)
                 .collect(),
+            function: done.function.map(ComputingFunction::from),
+            failures: done.failures.into_iter().map(RowFailure::from).collect(),
+            failed_fragments: failed_fragments(done.failed_fragments),
         })
+    }
+}
+
+impl From<NewViewFunction> for view_refresh::NewViewFunction {
+    fn from(function: NewViewFunction) -> Self {
+        let outputs = function.outputs.into_iter();
+        Self {
+            name: function.name,
+            version: function.version,
+            payload: function.payload.to_vec(),
+            sha256: function.sha256,
+            inputs: function.inputs,
+            outputs: outputs
+                .map(|output| (output.name, output.data_type))
+                .collect(),
+            inherited: function.inherited,
+        }
     }
 }
 
@@ -255,6 +322,9 @@ impl From<view_refresh::ViewDefinition> for ViewDefinition {
             sql: definition.sql,
             tables: tables.collect(),
             auto_refresh: definition.auto_refresh.map(Into::into),
+            function: definition
+                .function
+                .map(|function| (function.name, function.version).into()),
         }
     }
 }

@@ -10,12 +10,13 @@ const DEFAULT_LIMIT = 100;
 const text = (description: string) =>
   Type.Optional(Type.Union([Type.String({ minLength: 1, description }), Type.Null()]));
 
-/** The rows that a backfill could not compute, as LanceDB SDKs request them. */
+/** The rows that a backfill or the function of a view could not compute, as LanceDB SDKs request them. */
 export const listRowErrors = operation({
   id: "ListRowErrors",
   methods: ["POST"],
   path: "/v1/table/{id}/errors",
-  summary: "List the rows that backfills could not compute, newest job first",
+  summary:
+    "List the rows that backfills could not compute, or of its source that a view's function could not, newest job first",
   tag: "Job",
   params: nothing,
   body: {
@@ -36,7 +37,7 @@ export const listRowErrors = operation({
         job_id: Type.String(),
         fragment_id: count,
         row_offset: count,
-        column: Type.String(),
+        column: Type.String({ description: "* for a view" }),
         function: Type.String(),
         function_version: Type.String(),
         table_version: count,

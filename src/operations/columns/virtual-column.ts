@@ -2,19 +2,23 @@
  * Virtual columns: a Python function computes their values. The server stores the declaration in the field's metadata,
  * where clients look for it, and the function in a file of the table. Backfills run it in processes of their own.
  */
-import { createHash } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
 import { stringMap } from "../../api/schemas.js";
 import type { NewColumn, Table } from "../../engine/index.js";
 import { invalidInput } from "../../foundation/errors.js";
+import {
+  checkManifest,
+  dataType,
+  fromBase64,
+  pythonSource,
+  sha256,
+  sourcePayload,
+} from "./python-function.js";
 
 const maybe = <T extends ReturnType<typeof Type.Unsafe>>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 const text = (description: string) =>
   Type.Optional(Type.Union([Type.String({ description }), Type.Null()]));
-
-/** A data type: `{"type": "float32"}`, or the name alone. */
-export const dataType = Type.Union([Type.Object({ type: Type.String() }), Type.String()]);
 
 const output = Type.Object({
   column: Type.String({ minLength: 1 }),
@@ -22,17 +26,6 @@ const output = Type.Object({
   data_type: dataType,
   nullable: Type.Optional(Type.Boolean()),
   metadata: Type.Optional(stringMap),
-});
-
-/** A function as Python source. */
-const python = Type.Object({
-  source: Type.String({ minLength: 1, description: "Python source" }),
-  entry: Type.String({ minLength: 1, description: "the function or class in it" }),
-  requirements: Type.Optional(
-    Type.Array(Type.String({ minLength: 1 }), {
-      description: "packages that the server's Python must have, such as numpy>=1.26",
-    }),
-  ),
 });
 
 /** Members that describe the function. */
@@ -47,7 +40,7 @@ const functionMembers = {
   udf: text("the function of a LanceDB client, base64; needs udf_name"),
   udf_name: text("name of the function"),
   python: Type.Optional(
-    Type.Union([python, Type.Null()], { description: "the function as source, in place of udf" }),
+    Type.Union([pythonSource, Type.Null()], { description: "the function as source, in place of udf" }),
   ),
 };
 
@@ -157,36 +150,18 @@ async function functionMetadata(table: Table, { python, ...column }: Change) {
   if (column.udf != null || column.udf_name != null || column.udf_backend != null) {
     throw invalidInput("python cannot be set together with udf, udf_name or udf_backend");
   }
-  const { source, entry, requirements = [] } = python;
-  const payload = Buffer.from(JSON.stringify({ source, entry, requirements }));
+  const payload = sourcePayload(python);
   return {
     udf: await table.keepFunction(sha256(payload), payload),
-    udf_name: entry,
+    udf_name: python.entry,
     udf_backend: SOURCE_BACKEND,
   };
-}
-
-const sha256 = (data: string | Uint8Array): string =>
-  createHash("sha256").update(data).digest("hex");
-
-function checkManifest({ manifest, manifest_checksum }: Change): void {
-  if (manifest_checksum == null) return;
-  if (manifest == null) throw invalidInput("manifest_checksum needs a manifest");
-  if (manifest_checksum.toLowerCase() !== sha256(manifest)) {
-    throw invalidInput("manifest_checksum is not the SHA-256 of the manifest");
-  }
 }
 
 async function storeFunction(table: Table, udf: string): Promise<string> {
   const payload = fromBase64("udf", udf);
   checkEnvelope(payload);
   return table.keepFunction(sha256(payload), payload);
-}
-
-function fromBase64(member: string, encoded: string): Buffer {
-  const bytes = Buffer.from(encoded, "base64");
-  if (bytes.toString("base64") === encoded) return bytes;
-  throw invalidInput(`${member} must be base64`);
 }
 
 /** If the payload is a JSON envelope with a pickle and a checksum, the two must match. */

@@ -18,7 +18,8 @@ export const createMaterializedView = operation({
   id: "CreateMaterializedView",
   methods: ["POST"],
   path: "/v1/materialized_view/{id}/create",
-  summary: "Create a table whose rows are the result of a query, and optionally fill it",
+  summary:
+    "Create a table whose rows are the result of a query, or made of it by a Python function, and optionally fill it",
   tag: "View",
   params: nothing,
   body: { kind: "json", schema: viewRequest },
@@ -26,6 +27,10 @@ export const createMaterializedView = operation({
   status: 201,
   access: accessTo("new table", "create"),
   limited: ["job", "storage"],
+  administrative: {
+    to: "store a function (udtf_spec) that the server runs",
+    includes: ({ payload }) => payload.udtf_spec != null,
+  },
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
   async handle(services, { id, database, payload, timeLeftMs }) {
     // First: an invalid name is an error whether or not the source tables exist.
@@ -83,7 +88,7 @@ async function resolveSources(
 async function createView(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   id: readonly string[],
-  { sql, schema, autoRefresh }: ViewDefinition,
+  { sql, schema, function: expands, autoRefresh }: ViewDefinition,
   planning: { sources: ViewSource[]; timeoutMs?: number },
 ): Promise<{ record: TableRecord; version: number }> {
   const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
@@ -92,6 +97,7 @@ async function createView(
       sql,
       ...planning,
       ...(schema && { schema }),
+      ...(expands && { function: expands }),
       ...(autoRefresh && { autoRefresh }),
     });
     await services.catalog.activateTable(record.key);

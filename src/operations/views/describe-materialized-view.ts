@@ -17,7 +17,11 @@ export const describeMaterializedView = operation({
   params: nothing,
   body: { kind: "json", schema: nothing },
   reply: Type.Object({
+    kind: Type.Union([Type.Literal("query"), Type.Literal("chunker")]),
     query: Type.String(),
+    udtf_name: Type.Optional(
+      Type.String({ description: "the Python function that makes the rows of a chunker" }),
+    ),
     source_table: Type.String({ description: "the first table" }),
     source_namespace: Type.Array(Type.String()),
     tables: Type.Array(Type.Array(Type.String())),
@@ -61,14 +65,16 @@ export const describeMaterializedView = operation({
   uses: ["catalog", "config", "engine"],
   handle: (services, { id, timeLeftMs }) =>
     onTable(services, id, async ({ table }) => {
-      const { sql, tables } = await table.view();
+      const { sql, tables, function: expands } = await table.view();
       const [source = []] = tables.map(({ table }) => table);
       const sources = await Promise.all(tables.map((named) => sourceOf(services, named)));
       const status = await table.viewStatus(sources, timeLeftMs);
       return {
         kind: "json",
         value: {
+          kind: expands ? "chunker" : "query",
           query: sql,
+          ...(expands && { udtf_name: expands.name }),
           source_table: source.at(-1) ?? "",
           source_namespace: source.slice(0, -1),
           tables: tables.map(({ table }) => table),

@@ -28,14 +28,19 @@ const request = Type.Object({
     1,
     "maximum number of rows in a fragment that the refresh writes",
   ),
-  concurrency: optionalInteger(1, "number of parts of the query that run at the same time"),
-  output_limit: Type.Optional(
-    Type.Union([Type.Integer(), Type.Null()], {
-      description: "must be absent for views of kind query",
-    }),
+  concurrency: optionalInteger(
+    1,
+    "number of parts of the query that run at the same time; for a chunker, of processes of its function",
+  ),
+  output_limit: optionalInteger(
+    1,
+    "maximum number of rows of the view, only for a chunker; the refresh after it computes all rows",
+  ),
+  source_task_size: optionalInteger(
+    1,
+    "maximum number of rows of a call of the function of a chunker; no effect on other views",
   ),
   intra_applier_concurrency: ignoredOption(Type.Integer()),
-  source_task_size: ignoredOption(Type.Integer()),
   cluster: ignoredOption(Type.String()),
   manifest: ignoredOption(Type.String()),
 });
@@ -71,15 +76,15 @@ export function startRefresh(
   id: readonly string[],
   payload: Static<typeof request>,
 ) {
-  if (payload.output_limit != null) {
-    throw invalidInput("output_limit is only for views of kind chunker: leave it out");
-  }
   const version = payload.src_version ?? payload.source_version;
   if (payload.source_version != null && payload.source_version !== version) {
     throw invalidInput("src_version and source_version differ: send one of them");
   }
   return onTable(services, id, async ({ record, table }) => {
-    const { tables, autoRefresh } = await table.view();
+    const { tables, autoRefresh, function: expands } = await table.view();
+    if (payload.output_limit != null && !expands) {
+      throw invalidInput("output_limit is only for views of kind chunker: leave it out");
+    }
     if (version != null) await checkSourceVersion(services, tables, checkVersion(version));
     const job = await enqueueRefresh(
       services,
@@ -89,6 +94,8 @@ export function startRefresh(
         full: payload.full || undefined,
         max_rows_per_fragment: payload.max_rows_per_fragment,
         concurrency: payload.concurrency,
+        output_limit: payload.output_limit,
+        source_task_size: expands && payload.source_task_size,
       }),
     );
     if (autoRefresh) {

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { AutoRefresh } from "../../engine/index.js";
+import type { AutoRefresh, NewViewFunction } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import { readViewFunction, viewFunction } from "./view-function.js";
 
 const maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
@@ -13,7 +14,7 @@ export const viewRequest = Type.Object({
   kind: maybe(
     Type.String({
       description:
-        "query; udtf and chunker are not supported, because they need a Python executor: code 0",
+        "query, or chunker: a Python function makes rows of each row; udtf is not supported: code 0",
     }),
   ),
   source_query: maybe(
@@ -21,11 +22,16 @@ export const viewRequest = Type.Object({
   ),
   output_schema: maybe(
     Type.String({
-      description: "Arrow schema of the view in base64; must have the columns of the query",
+      description:
+        "Arrow schema of the view in base64. Must have the columns of the query; with chunker, some of them and those of the function",
     }),
   ),
   query: maybe(Type.String({ description: "one SELECT, instead of the three members above" })),
-  udtf_spec: Type.Optional(Type.Unknown({ description: "must be absent for kind query" })),
+  udtf_spec: Type.Optional(
+    Type.Union([viewFunction, Type.Null()], {
+      description: "the function of a view of kind chunker; must be absent for kind query",
+    }),
+  ),
   with_no_data: maybe(
     Type.Boolean({ description: "leave the view empty; default: true, with `query`: false" }),
   ),
@@ -44,6 +50,8 @@ export const viewRequest = Type.Object({
 export interface ViewDefinition {
   sql: string;
   schema?: Buffer;
+  /** Makes the rows from each row of the query. */
+  function?: NewViewFunction;
   withData: boolean;
   /** Absent: only requests refresh the view. */
   autoRefresh?: AutoRefresh;
@@ -51,11 +59,11 @@ export interface ViewDefinition {
   sdk: boolean;
 }
 
-/** @throws code 13 for a missing or invalid member, 0 for a view that needs a Python executor */
+/** @throws code 13 for a missing or invalid member, 0 for a view that this server cannot refresh */
 export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinition {
   const autoRefresh = autoRefreshOf(body);
   if (body.query != null) {
-    for (const other of ["kind", "source_query", "output_schema"] as const) {
+    for (const other of ["kind", "source_query", "output_schema", "udtf_spec"] as const) {
       if (body[other] != null) {
         throw invalidInput(
           `query and ${other} cannot both be set: they belong to two forms of the request`,
@@ -65,14 +73,29 @@ export function readViewRequest(body: Static<typeof viewRequest>): ViewDefinitio
     const withData = body.with_no_data !== true;
     return { sql: body.query, withData, sdk: true, ...autoRefresh };
   }
-  checkKind(body.kind);
-  if (body.udtf_spec != null) throw invalidInput("udtf_spec must be null when kind is query");
   return {
+    ...readColumns(body),
     sql: sqlOf(required("source_query", body.source_query)),
-    schema: fromBase64(required("output_schema", body.output_schema)),
     withData: body.with_no_data === false,
     sdk: false,
     ...autoRefresh,
+  };
+}
+
+/** What defines the columns of a view, beside its query. */
+function readColumns({
+  kind,
+  output_schema: schema,
+  udtf_spec: spec,
+}: Static<typeof viewRequest>): Pick<ViewDefinition, "schema" | "function"> {
+  if (checkedKind(kind) === "query") {
+    if (spec != null) throw invalidInput("udtf_spec must be null when kind is query");
+    return { schema: fromBase64(required("output_schema", schema)) };
+  }
+  if (spec == null) throw invalidInput("kind chunker needs udtf_spec");
+  return {
+    ...(schema != null && { schema: fromBase64(schema) }),
+    function: readViewFunction(spec, schema != null),
   };
 }
 
@@ -90,13 +113,13 @@ function required(name: string, value: string | null | undefined): string {
   throw invalidInput(`\`${name}\` is missing`);
 }
 
-function checkKind(kind: string | null | undefined): void {
-  if (kind == null) throw invalidInput("`kind` is missing: it must be query");
-  if (kind === "query") return;
-  if (kind === "udtf" || kind === "chunker") {
+function checkedKind(kind: string | null | undefined): "query" | "chunker" {
+  if (kind == null) throw invalidInput("`kind` is missing: it must be query or chunker");
+  if (kind === "query" || kind === "chunker") return kind;
+  if (kind === "udtf") {
     throw new JoustError(
       ErrorCode.Unsupported,
-      `a view of kind ${kind} needs a Python executor, which this server does not have: use kind query`,
+      "the function of a view of kind udtf reads all rows at once, which this server does not run: use kind chunker, whose function gets each row",
     );
   }
   throw invalidInput(

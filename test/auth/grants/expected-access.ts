@@ -174,7 +174,7 @@ export const expectedAccess: Record<
     BatchCommitTables: partlyAdmin(sometimes(on("body"), "create", "insert", "update", "delete")),
 
     // The sources need `select`, which the catalog of the caller demands.
-    CreateMaterializedView: on("new table", "create"),
+    CreateMaterializedView: partlyAdmin(on("new table", "create")),
     // `select` on the sources of the view.
     RefreshMaterializedView: sometimes(on("table", "update"), "select"),
     RefreshTable: sometimes(on("table", "update"), "select"),

@@ -19,6 +19,7 @@ from data import items
 from function_columns import FunctionColumns
 from joust_server import JoustServer, TemporaryRoot
 from rows import values
+from waiting import wait_for
 
 import lancedb
 from lancedb.index import BTree
@@ -455,7 +456,7 @@ def test_a_damaged_payload_is_not_run(server, columns):
     payload.write_text(payload.read_text().replace("return id", "return 1"))
     assert "its file is damaged" in columns.failure("v")
     payload.unlink()
-    assert "is missing in the table: declare the column again" in columns.failure("v")
+    assert "is missing in the table: declare the column or the view again" in columns.failure("v")
 
 
 def test_a_condition_selects_rows(table, columns):
@@ -562,14 +563,6 @@ def test_a_server_without_functions_says_so():
 
 def float_item() -> dict:
     return {"name": "item", "type": {"type": "float32"}, "nullable": True}
-
-
-def wait_for(check):
-    deadline = time.monotonic() + 60
-    while not (found := check()):
-        assert time.monotonic() < deadline, "not within 60 s"
-        time.sleep(0.1)
-    return found
 
 
 def can_leave_network() -> bool:

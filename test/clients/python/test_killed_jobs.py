@@ -12,13 +12,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from chunker_view import ChunkerView
 from data import items
 from function_columns import FunctionColumns
 from joust_server import JoustServer, TemporaryRoot
 
 import lancedb
 
-KINDS = ["backfill", "view", "groups", "vector", "scalar", "text", "compaction"]
+KINDS = ["backfill", "view", "groups", "chunks", "vector", "scalar", "text", "compaction"]
 RUNS = int(os.environ.get("JOUST_TEST_COMPUTE_RUNS", len(KINDS)))
 SEED = int(os.environ.get("JOUST_TEST_SEED", time.time_ns() % 2**31))
 FRAGMENT = 300
@@ -29,6 +30,13 @@ def double(id):
     time.sleep(0.001)
     return id * 2
 """
+WORDS = """
+import time
+
+def words(text):
+    time.sleep(0.001)
+    return text.split()
+"""
 INDEXES = {
     "vector": {"column": "vector", "index_type": "IVF_PQ", "num_sub_vectors": 4},
     "scalar": {"column": "price", "index_type": "BTREE"},
@@ -37,7 +45,7 @@ INDEXES = {
 
 
 class Run:
-    """A table of four fragments, a view of its rows and one of its groups."""
+    """A table of four fragments, a view of its rows, one of its groups and one of the words of a column."""
 
     def __init__(self, server: JoustServer, chance: random.Random) -> None:
         self.server, self.chance = server, chance
@@ -52,6 +60,10 @@ class Run:
         self.columns.declare("double", DOUBLE, ["id"], {"type": "int64"}, entry="double")
         self.create_view("w", "SELECT id, upper(name) AS name FROM t WHERE id % 7 <> 3")
         self.create_view("g", "SELECT category, count(*) AS c, sum(id) AS s FROM t GROUP BY category")
+        self.words = ChunkerView(self.columns, "words")
+        output = {"column": "word", "data_type": "utf8"}
+        query = "SELECT id, name AS text FROM t"
+        self.words.create(query, WORDS, inherited_columns=["id"], outputs=[output])
 
     def database(self):
         server = self.server
@@ -82,6 +94,11 @@ class Run:
             self.change()
             view = {"view": "w", "groups": "g"}[kind]
             return self.columns.post(f"/v1/materialized_view/{view}/refresh", {})["job_id"]
+        if kind == "chunks":
+            if self.chance.random() < 0.5:
+                self.words.refresh()
+            self.change()
+            return self.words.start(concurrency=2, source_task_size=8)
         if kind == "compaction":
             return self.columns.post("/v1/table/t/compact", {})["job_id"]
         created = self.columns.post("/v1/table/t/create_index", INDEXES[kind])
@@ -107,13 +124,18 @@ class Run:
                 sums[row["category"]] += row["id"]
             found = [(row["category"], row["c"], row["s"]) for row in self.rows("g")]
             assert sorted(found) == sorted((name, counts[name], sums[name]) for name in counts)
+        if kind == "chunks":
+            expected = [(row["id"], word) for row in rows for word in row["name"].split()]
+            found = [(row["id"], row["word"]) for row in self.rows("words")]
+            assert sorted(found) == sorted(expected)
         if kind in INDEXES:
             listed = self.columns.post("/v1/table/t/index/list", {})["indexes"]
             assert [index["columns"] for index in listed] == [[INDEXES[kind]["column"]]]
             self.check_search(kind, rows)
         # Nothing of the job is left over.
-        left = Path(self.server.root, "t.lance", "_backfills")
-        assert not left.exists() or list(left.iterdir()) == []
+        for table in ("t", "words"):
+            left = Path(self.server.root, f"{table}.lance", "_backfills")
+            assert not left.exists() or list(left.iterdir()) == []
 
     def check_search(self, kind: str, rows: list[dict]) -> None:
         table = self.database().open_table("t")
@@ -156,9 +178,10 @@ def test_a_killed_job_loses_and_doubles_nothing(number):
         ids = sorted(row["id"] for row in run.rows("t"))
         kills = chance.randrange(1, 4)
         for _ in range(kills):
-            time.sleep(chance.random() * (1 if kind == "backfill" else 0.1))
+            runs_function = kind in ("backfill", "chunks")
+            time.sleep(chance.random() * (1 if runs_function else 0.1))
             processes = function_processes(server)
-            if kind == "backfill" and processes and chance.random() < 0.5:
+            if runs_function and processes and chance.random() < 0.5:
                 os.kill(chance.choice(processes), signal.SIGKILL)
             else:
                 server.kill()

@@ -20,6 +20,58 @@ const nested = (item: string): string =>
     .fill(item)
     .reduce((inner, each) => `SELECT ${each} AS c FROM (${inner})`, "SELECT name AS c FROM t");
 
+const python = { source: "def f(id): return []", entry: "f" };
+const udtf = Buffer.from("{}").toString("base64");
+
+describe("an invalid view with a function", () => {
+  const spec = {
+    python,
+    input_columns: ["id"],
+    outputs: [{ column: "word", data_type: "utf8" }],
+  };
+  const valid = { kind: "chunker", source_query: "SELECT id FROM t", udtf_spec: spec };
+  const withSpec = (members: object): object => ({
+    ...valid,
+    udtf_spec: { ...spec, ...members },
+  });
+  const pickled = { python: undefined, udtf_name: "f", udtf, udtf_sha: "0".repeat(64) };
+
+  it.each<[string, object, number, number, RegExp]>([
+    ["without udtf_spec", { ...valid, udtf_spec: undefined }, 400, 13, /needs udtf_spec/],
+    ["with a spec of another kind", withSpec({ kind: "udtf" }), 400, 13, /kind is chunker/],
+    ["with a batched function", withSpec({ batch: true }), 406, 0, /batch/],
+    ["with partitions", withSpec({ partition_by: "id" }), 400, 13, /partition_by/],
+    ["without inputs", withSpec({ input_columns: null }), 400, 13, /input_columns/],
+    ["without a function", withSpec({ python: undefined }), 400, 13, /python, or udtf/],
+    ["with two functions", withSpec({ udtf, udtf_name: "f" }), 400, 13, /together with udtf/],
+    ["with another checksum", withSpec(pickled), 400, 13, /udtf_sha is not/],
+    ["with broken base64", withSpec({ ...pickled, udtf: "%" }), 400, 13, /base64/],
+    ["with a manifest of another checksum", withSpec({ manifest: "{}", manifest_checksum: "0" }), 400, 13, /manifest/],
+    ["without columns", withSpec({ outputs: undefined }), 400, 13, /output_schema, or outputs/],
+    [
+      "with two definitions of its columns",
+      { ...valid, output_schema: schema({ id: new Int64() }) },
+      400,
+      13,
+      /output_schema cannot be set together/,
+    ],
+    [
+      "with a schema of columns of the query only",
+      {
+        ...withSpec({ outputs: undefined }),
+        output_schema: schema({ id: new Int64() }),
+      },
+      400,
+      13,
+      /gives no columns/,
+    ],
+    ["in the form of the SDKs", { query: "SELECT id FROM t", udtf_spec: spec }, 400, 13, /udtf_spec/],
+  ])("is rejected %s", async (_, body, status, code, detail) => {
+    expectFailure(await create("refused", body), status, code, detail);
+    expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);
+  });
+});
+
 describe("an invalid view", () => {
   const valid = {
     kind: "query",
@@ -30,9 +82,8 @@ describe("an invalid view", () => {
   it.each<[string, object, number, number, RegExp]>([
     ["without a kind", { ...valid, kind: undefined }, 400, 13, /kind/],
     ["of an unknown kind", { ...valid, kind: "table" }, 400, 13, /kind/],
-    ["of kind udtf", { ...valid, kind: "udtf" }, 406, 0, /Python/],
-    ["of kind chunker", { ...valid, kind: "chunker" }, 406, 0, /Python/],
-    ["with a function", { ...valid, udtf_spec: { kind: "udtf" } }, 400, 13, /udtf_spec/],
+    ["of kind udtf", { ...valid, kind: "udtf" }, 406, 0, /use kind chunker/],
+    ["with a function", { ...valid, udtf_spec: { kind: "chunker" } }, 400, 13, /udtf_spec/],
     ["without a query", { ...valid, source_query: undefined }, 400, 13, /source_query/],
     ["with an empty query", { ...valid, source_query: " " }, 400, 13, /source_query/],
     ["with a query that is not a string", { ...valid, source_query: 1 }, 400, 13, /source_query/],

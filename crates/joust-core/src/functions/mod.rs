@@ -1,7 +1,7 @@
-//! Python functions that compute the values of virtual columns, in processes of their own.
+//! Python functions that compute the values of virtual columns, or the rows of views, in processes of their own.
 //!
-//! [`worker`] starts a process and exchanges frames with it, and `worker.py` is its program. [`run`] distributes the
-//! batches of one backfill among processes; [`batch_size`] adapts the batches to the function. docs/functions.md says
+//! [`worker`] starts a process and exchanges frames with it, and `call.py` with `worker.py` is its program. [`run`]
+//! distributes the batches of one job among processes; [`batch_size`] adapts the batches to the function. docs/functions.md says
 //! what a function can rely on, docs/design/functions.md why it is done in this way.
 
 mod batch_size;
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use arrow::datatypes::Field;
 use tokio::sync::Semaphore;
+
+use crate::error::{Code, Error};
 
 pub(crate) use batch_size::BatchBounds;
 pub(crate) use run::FunctionRun;
@@ -58,6 +60,17 @@ impl Functions {
             waiting: Arc::default(),
         }
     }
+
+    /// The error of an engine that runs no functions. `what`: what the function computes.
+    pub fn missing(what: &str, function: &str) -> Error {
+        Error::new(
+            Code::Unsupported,
+            format!(
+                "{what} is computed by the Python function `{function}`, and this server runs no \
+                 functions: an administrator can start it with --functions subprocess"
+            ),
+        )
+    }
 }
 
 /// A function and the column that it computes.
@@ -71,6 +84,9 @@ pub(crate) struct Function {
     pub sha256: String,
     /// The field of the function's struct with the values; `None`: the function returns the values.
     pub struct_field: Option<String>,
+    /// Whether the function makes rows of each row. Then the column is a list of structs, whose fields are the columns of
+    /// these rows.
+    pub expands: bool,
     /// The column.
     pub output: Field,
 }

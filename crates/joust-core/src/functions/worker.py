@@ -3,7 +3,7 @@
 joust starts this program with pipes as standard input and output, and sends frames: see frames.rs. The first one has
 the function, the second one the schema of the column that it computes. Each further one has the arguments of a call as
 an Arrow IPC stream, whose columns are the parameters in their order. The answer has the values of the column and the
-rows for which the function failed.
+rows for which the function failed. call.py stands before this file.
 """
 
 import ctypes
@@ -17,11 +17,6 @@ import sys
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
-MOST_MESSAGE = 500
-
-
-class Refused(Exception):
-    """The function cannot run. The message says what is missing."""
 
 
 # Frames
@@ -125,10 +120,11 @@ def load(payload, start):
         return unpickle(payload)
     if isinstance(envelope.get("source"), str):
         return from_source(envelope)
-    if isinstance(envelope.get("udf_pickle"), str):
-        import base64
+    for member in ("udf_pickle", "chunker_payload"):
+        if isinstance(envelope.get(member), str):
+            import base64
 
-        return unpickle(base64.b64decode(envelope["udf_pickle"]))
+            return unpickle(base64.b64decode(envelope[member]))
     raise Refused("its payload has neither Python source nor a pickle")
 
 
@@ -189,158 +185,6 @@ def check_requirements(requirements):
         raise Refused(f"it requires {', '.join(missing)}: install that for {sys.executable}")
 
 
-class Call:
-    """A function, and how it takes its arguments: as a batch, as arrays, or row by row."""
-
-    def __init__(self, target, output, struct_field):
-        import inspect
-
-        self.target = target() if inspect.isclass(target) else target
-        self.output = output
-        self.struct_field = struct_field
-        self.style = style_of(self.target)
-
-    def __call__(self, batch):
-        """The values, and the failed rows with their messages."""
-        if self.style == "rows":
-            return self.by_row(batch)
-        failures = []
-        values = self.bisected(batch, 0, failures)
-        return values, failures
-
-    def by_row(self, batch):
-        values, failures = [], []
-        for row in range(batch.num_rows):
-            try:
-                # Some values, such as dates after the year 9999, have no Python object: their rows fail.
-                value = self.target(*(column[row].as_py() for column in batch.columns))
-                if self.struct_field is not None and value is not None:
-                    value = value[self.struct_field]
-            except Exception as error:
-                value = None
-                failures.append([row, message_of(error)])
-            values.append(value)
-        return self.converted(values, failures), failures
-
-    def converted(self, values, failures):
-        """An array of Python values. Values that the column cannot have fail."""
-        import pyarrow
-
-        try:
-            return pyarrow.array(values, self.output.type)
-        except Exception:
-            arrays = []
-            for row, value in enumerate(values):
-                try:
-                    arrays.append(pyarrow.array([value], self.output.type))
-                except Exception as error:
-                    arrays.append(pyarrow.nulls(1, self.output.type))
-                    failures.append([row, message_of(error)])
-            failures.sort(key=lambda failure: failure[0])
-            return pyarrow.concat_arrays(arrays)
-
-    def bisected(self, batch, first, failures):
-        """The values of a batch. If the function fails for it, the function gets each half, down to single rows."""
-        import pyarrow
-
-        rows = batch.num_rows
-        try:
-            arguments = [batch] if self.style == "batch" else batch.columns
-            return self.array(self.target(*arguments), rows)
-        except Exception as error:
-            if rows == 1:
-                failures.append([first, message_of(error)])
-                return pyarrow.nulls(1, self.output.type)
-        half = rows // 2
-        return pyarrow.concat_arrays(
-            [
-                self.bisected(batch.slice(0, half), first, failures),
-                self.bisected(batch.slice(half), first + half, failures),
-            ]
-        )
-
-    def field_of(self, result):
-        """The values of one output: of a struct array, a batch, or a list of dicts."""
-        import pyarrow
-        import pyarrow.compute
-
-        if isinstance(result, pyarrow.RecordBatch):
-            return result.column(self.struct_field)
-        if isinstance(result, pyarrow.Array):
-            return pyarrow.compute.struct_field(result, self.struct_field)
-        return [None if one is None else one[self.struct_field] for one in result]
-
-    def array(self, result, rows):
-        """The result of a call with arrays, as an array of the column's type."""
-        import pyarrow
-
-        wanted = self.output.type
-        if isinstance(result, pyarrow.ChunkedArray):
-            result = result.combine_chunks()
-        if self.struct_field is not None:
-            result = self.field_of(result)
-        if not isinstance(result, pyarrow.Array):
-            if getattr(result, "ndim", 1) == 2 and pyarrow.types.is_fixed_size_list(wanted):
-                if result.shape[1] != wanted.list_size:
-                    raise ValueError(
-                        f"the function returned vectors of {result.shape[1]} values "
-                        f"for a column of {wanted.list_size}"
-                    )
-                flat = pyarrow.array(result.reshape(-1), wanted.value_type)
-                result = pyarrow.FixedSizeListArray.from_arrays(flat, type=wanted)
-            else:
-                # numpy arrays of several dimensions are sequences of arrays.
-                result = pyarrow.array(list(result), wanted)
-        if len(result) != rows:
-            raise ValueError(f"the function returned {len(result)} values for {rows} rows")
-        return result if result.type == wanted else result.cast(wanted)
-
-
-def style_of(target):
-    """`batch`: one parameter of type RecordBatch. `arrays`: a parameter of type Array. Else `rows`."""
-    import inspect
-    import typing
-
-    while isinstance(target, functools.partial):
-        target = target.func
-    called = target if inspect.isroutine(target) else type(target).__call__
-    try:
-        hints = typing.get_type_hints(called)
-    except Exception:
-        # A name of another parameter is not defined. Those of pyarrow are texts here.
-        hints = getattr(called, "__annotations__", {})
-    kinds = []
-    for name, hint in hints.items():
-        if name != "return":
-            kinds += typing.get_args(hint) or [hint]
-    if any(is_arrow(kind, "RecordBatch") for kind in kinds):
-        return "batch"
-    if any(is_arrow(kind, "ChunkedArray") for kind in kinds):
-        raise Refused("a parameter has the type ChunkedArray: use pyarrow.Array")
-    if any(is_arrow(kind, "Array") for kind in kinds):
-        return "arrays"
-    return "rows"
-
-
-def is_arrow(kind, name):
-    """Whether a type, or its text, is that class of pyarrow."""
-    import pyarrow
-
-    if isinstance(kind, str):
-        return kind.rpartition(".")[2].split(" ")[0] == name
-    return isinstance(kind, type) and issubclass(kind, getattr(pyarrow, name))
-
-
-def message_of(error):
-    name = type(error).__name__
-    try:
-        text = f"{name}: {error}" if str(error) else name
-    except Exception:
-        text = name
-    # A message may have characters that no encoding of Unicode has.
-    return text[:MOST_MESSAGE].encode("utf-8", "replace").decode()
-
-
 # The program
 
 
@@ -363,7 +207,7 @@ def main():
             ) from error
         output = pyarrow.ipc.open_stream(schema).schema.field(0)
         limit(start)
-        call = Call(load(payload, start), output, start["struct_field"])
+        call = Call(load(payload, start), output, start)
     except ModuleNotFoundError as error:
         missing = f"the Python package {error.name} is missing: install it for {sys.executable}"
         write_frame(sink, {"error": missing})

@@ -18,7 +18,7 @@ use super::{Function, FunctionSettings, frames};
 use crate::error::{Code, Error, Result};
 
 /// The program of the process.
-const PROGRAM: &str = include_str!("worker.py");
+const PROGRAM: &str = concat!(include_str!("call.py"), "\n\n", include_str!("worker.py"));
 /// How long a process may take until it has loaded its function: it may load a model.
 const START_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Files that a process may have open.
@@ -54,6 +54,7 @@ struct Start<'a> {
     name: &'a str,
     sha256: &'a str,
     struct_field: Option<&'a str>,
+    expands: bool,
     memory_bytes: u64,
     cpu_seconds: u64,
     open_files: u64,
@@ -230,6 +231,7 @@ fn load(
         name: &function.name,
         sha256: &function.sha256,
         struct_field: function.struct_field.as_deref(),
+        expands: function.expands,
         memory_bytes: settings.memory_bytes,
         cpu_seconds: settings.cpu_time.as_secs().max(1),
         open_files: OPEN_FILES,

@@ -2,6 +2,10 @@
 
 pub mod auto_refresh;
 pub mod backfill;
+mod checkpoint;
 pub mod maintenance;
 pub mod prewarm;
+mod row_failures;
 pub mod view_refresh;
+
+pub use row_failures::RowFailure;

@@ -1,7 +1,7 @@
 //! Resolves columns by name.
 
 use lance::Dataset;
-use lance_core::datatypes::format_field_path;
+use lance_core::datatypes::{Schema, format_field_path};
 
 use crate::error::{Code, Error, Result};
 use crate::names::short;
@@ -19,8 +19,12 @@ pub fn canonical_column(dataset: &Dataset, path: &str) -> Result<String> {
 
 /// The error for a column that does not exist; it lists the columns of the table.
 pub fn unknown_column(dataset: &Dataset, name: &str) -> Error {
-    let known: Vec<&str> = dataset
-        .schema()
+    unknown_column_of(dataset.schema(), "table", name)
+}
+
+/// As [`unknown_column`]. `owner`: what has the columns.
+pub fn unknown_column_of(schema: &Schema, owner: &str, name: &str) -> Error {
+    let known: Vec<&str> = schema
         .fields
         .iter()
         .map(|field| field.name.as_str())
@@ -29,7 +33,7 @@ pub fn unknown_column(dataset: &Dataset, name: &str) -> Error {
     Error::new(
         Code::TableColumnNotFound,
         format!(
-            "there is no column `{name}`; the table has {}",
+            "there is no column `{name}`; the {owner} has {}",
             known.join(", ")
         ),
     )

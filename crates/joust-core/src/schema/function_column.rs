@@ -52,7 +52,7 @@ impl FunctionColumn {
         let path = member(PAYLOAD).ok_or_else(|| incomplete(PAYLOAD))?;
         // The only directory with payloads.
         let sha256 = path.strip_prefix("_udfs/").unwrap_or_default();
-        if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if !is_sha256(sha256) {
             return Err(incomplete(PAYLOAD));
         }
         let inputs = member(INPUTS).and_then(|list| serde_json::from_str(list).ok());
@@ -64,6 +64,11 @@ impl FunctionColumn {
             struct_field: member(STRUCT_FIELD).cloned(),
         }))
     }
+}
+
+/// Whether a text is a SHA-256 in hex, which is the name of a payload's file.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a virtual column refreshes itself.

@@ -6,9 +6,10 @@ use arrow::datatypes::Schema;
 use lance::Dataset;
 use serde::{Deserialize, Serialize};
 
+use super::function_column::is_sha256;
 use crate::error::{Code, Error, Result};
 
-/// Key of the definition: `{"format": 1, "kind": "query", "query": SQL}`.
+/// Key of the definition: `{"format": 1, "kind": "query", "query": SQL}`. The kind of a view with a function is `chunker`.
 const DEFINITION: &str = "mv.definition";
 /// Keys that only joust writes start with it.
 pub const VIEW_PREFIX: &str = "joust.view.";
@@ -16,7 +17,11 @@ pub const VIEW_PREFIX: &str = "joust.view.";
 const TABLES: &str = "joust.view.tables";
 /// Key of the declaration of a view that refreshes itself, an [`AutoRefresh`] as JSON.
 const AUTO_REFRESH: &str = "joust.view.auto_refresh";
+/// Key of the function of a view that makes several rows of each row, a [`ViewFunction`] as JSON.
+const FUNCTION: &str = "joust.view.function";
 const FORMAT: u32 = 1;
+const QUERY: &str = "query";
+const CHUNKER: &str = "chunker";
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -32,6 +37,22 @@ pub struct ViewDefinition {
     pub tables: Vec<NamedTable>,
     /// `None`: only requests refresh it.
     pub auto_refresh: Option<AutoRefresh>,
+    /// `None`: the rows of the view are those of the query.
+    pub function: Option<ViewFunction>,
+}
+
+/// A function that makes rows of a view from each row of its query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewFunction {
+    pub name: String,
+    /// As its client declared it.
+    pub version: Option<String>,
+    /// SHA-256 of the payload, hex.
+    pub sha256: String,
+    /// Paths of the columns of the query that are its arguments, in their order.
+    pub inputs: Vec<String>,
+    /// The columns of the query that the view has, too.
+    pub inherited: Vec<String>,
 }
 
 /// A view or column that refreshes itself.
@@ -55,7 +76,11 @@ impl ViewDefinition {
     pub fn metadata(&self) -> Result<HashMap<String, String>> {
         let stored = Stored {
             format: FORMAT,
-            kind: "query".to_string(),
+            kind: match self.function {
+                Some(_) => CHUNKER,
+                None => QUERY,
+            }
+            .to_string(),
             query: self.sql.clone(),
         };
         let text = |value: serde_json::Result<String>| {
@@ -67,6 +92,9 @@ impl ViewDefinition {
         ]);
         if let Some(refresh) = &self.auto_refresh {
             metadata.insert(AUTO_REFRESH.into(), text(serde_json::to_string(refresh))?);
+        }
+        if let Some(function) = &self.function {
+            metadata.insert(FUNCTION.into(), text(serde_json::to_string(function))?);
         }
         Ok(metadata)
     }
@@ -83,9 +111,21 @@ impl ViewDefinition {
             }));
         };
         let stored: Option<Stored> = serde_json::from_str(definition).ok();
+        let unknown = || refused("the view's definition is in a format that is not known");
         let stored = stored
             .filter(|stored| stored.format <= FORMAT)
-            .ok_or_else(|| refused("the view's definition is in a format that is not known"))?;
+            .ok_or_else(unknown)?;
+        let function = match metadata.get(FUNCTION) {
+            Some(declared) => {
+                let function: Option<ViewFunction> = serde_json::from_str(declared).ok();
+                let function = function.filter(|function| is_sha256(&function.sha256));
+                Some(function.ok_or_else(unknown)?)
+            }
+            None => None,
+        };
+        if (stored.kind == CHUNKER) != function.is_some() {
+            return Err(unknown());
+        }
         Ok(Self {
             sql: stored.query,
             tables: serde_json::from_str(tables)
@@ -93,6 +133,7 @@ impl ViewDefinition {
             auto_refresh: metadata
                 .get(AUTO_REFRESH)
                 .and_then(|declared| serde_json::from_str(declared).ok()),
+            function,
         })
     }
 }
@@ -100,7 +141,7 @@ impl ViewDefinition {
 /// A schema without a view's definition: rows that were read from a view have it in their schema, and must not turn the
 /// target table into a view.
 pub fn without_definition(mut schema: Schema) -> Schema {
-    for key in [DEFINITION, TABLES, AUTO_REFRESH] {
+    for key in [DEFINITION, TABLES, AUTO_REFRESH, FUNCTION] {
         schema.metadata.remove(key);
     }
     schema

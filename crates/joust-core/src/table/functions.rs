@@ -1,10 +1,10 @@
-//! Payloads of the functions of virtual columns.
+//! Payloads of the functions of virtual columns and of views.
 
 use lance::Dataset;
 
 use super::Table;
 use crate::error::{Code, Error, Result};
-use crate::schema::FunctionColumn;
+use crate::schema::{FunctionColumn, ViewDefinition, is_sha256};
 
 /// Directory of a table with the payloads, each under its SHA-256.
 const DIRECTORY: &str = "_udfs";
@@ -12,12 +12,21 @@ const DIRECTORY: &str = "_udfs";
 impl Table {
     /// Stores a payload under its SHA-256 (hex), unless it exists; returns its path in the table.
     pub async fn keep_function(&self, sha256: &str, payload: Vec<u8>) -> Result<String> {
-        if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        self.newest().await?;
+        self.keep_function_of_new(sha256, payload).await
+    }
+
+    /// As [`keep_function`](Self::keep_function), for a table that is about to be created.
+    pub(crate) async fn keep_function_of_new(
+        &self,
+        sha256: &str,
+        payload: Vec<u8>,
+    ) -> Result<String> {
+        if !is_sha256(sha256) {
             return Err(Error::invalid(
                 "a function is kept under the 64 hex digits of its SHA-256",
             ));
         }
-        self.newest().await?;
         let (store, table) = self.handle.store().await?;
         let place = table.join(DIRECTORY).join(sha256);
         match store.put_if_absent(&place, payload.into()).await {
@@ -33,10 +42,12 @@ impl Table {
         let columns = version.schema().fields.iter().map(FunctionColumn::of);
         // An invalid declaration is one here, too.
         let mut needed: Vec<_> = columns.flatten().flatten().map(|one| one.sha256).collect();
+        let view = ViewDefinition::of(version).ok();
+        needed.extend(view.and_then(|view| Some(view.function?.sha256)));
         needed.sort_unstable();
         needed.dedup();
         for sha256 in needed {
-            // Without its file, a virtual column keeps its values and has no further backfill.
+            // Without its file, a virtual column keeps its values and has no further backfill. So does a view.
             match source.function_payload(&sha256).await {
                 Ok(payload) => drop(self.keep_function(&sha256, payload).await?),
                 Err(error) if error.code() == Code::InvalidTableState => {}
@@ -56,7 +67,7 @@ impl Table {
                 Code::InvalidTableState,
                 format!(
                     "the file of the function, {DIRECTORY}/{sha256}, is missing in the table: \
-                     declare the column again"
+                     declare the column or the view again"
                 ),
             )),
             Err(error) => Err(error.into()),

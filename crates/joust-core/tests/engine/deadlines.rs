@@ -64,6 +64,7 @@ async fn the_planning_of_a_view_ends_and_leaves_nothing() {
         }],
         schema: None,
         auto_refresh: None,
+        function: None,
     };
     let view = place.table("v");
     let error = view.create_view(&new, NO_TIME).await.unwrap_err();

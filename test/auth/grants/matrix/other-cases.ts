@@ -1,7 +1,15 @@
 /** The requests of all other operations. */
 import { unserved } from "../../../../src/operations/server/unserved.js";
-import { type Case, type Cases, json, type Names, onTable } from "./case.js";
+import { type Case, type Cases, inSpace, json, type Names, onTable } from "./case.js";
 
+const expanded = {
+  kind: "chunker",
+  udtf_spec: {
+    python: { source: "def f(id): return []", entry: "f" },
+    input_columns: ["id"],
+    outputs: [{ column: "word", data_type: "utf8" }],
+  },
+};
 const index = { column: "id", index_type: "BTREE" };
 const onIndex: Pick<Case, "path"> = { path: { index_name: "id_idx" } };
 const onView: Pick<Case, "id"> = { id: ({ space, view }) => [space, view] };
@@ -36,6 +44,11 @@ export const otherCases: Cases = {
     json(({ space, table }) => ({ query: `SELECT id FROM "${space}$${table}"` }), {
       also: source,
       admitted: 202,
+    }),
+    json(({ space, table }) => ({ ...expanded, source_query: `SELECT id FROM "${space}$${table}"` }), {
+      title: "with a function",
+      also: (names) => [...source(names), [inSpace(names), "manage"]],
+      admitted: 201,
     }),
   ],
   RefreshMaterializedView: [{ ...onView, also: source }],

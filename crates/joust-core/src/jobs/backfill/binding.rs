@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use arrow::datatypes::{DataType, Schema as ArrowSchema};
 use datafusion::physical_plan::PhysicalExpr;
 use lance::Dataset;
-use lance_arrow::json::is_json_field;
 use lance_core::datatypes::{Field, Schema};
 use lance_datafusion::planner::Planner;
 
 use super::Backfill;
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
-use crate::schema::Evaluation;
-use crate::schema::FunctionColumn;
 use crate::schema::columns::unknown_column;
 use crate::schema::expression::Expression;
 use crate::schema::predicate;
+use crate::schema::{Arguments, Evaluation, FunctionColumn};
 use crate::table::{COMPUTED, EXPRESSION, KIND, SQL};
 
 /// A column and its computation.
@@ -28,8 +26,8 @@ pub struct Binding {
     /// The columns to read: the column itself, and the inputs of its computation and of the condition.
     pub inputs: Schema,
     pub computation: Computation,
-    /// The names from the root to each argument of a function.
-    pub arguments: Vec<Vec<String>>,
+    /// The arguments of a function.
+    pub arguments: Arguments,
     pub condition: Option<Arc<dyn PhysicalExpr>>,
     /// The size of the results of both; `None` if it is negligible.
     pub evaluation: Option<Evaluation>,
@@ -73,8 +71,10 @@ impl Binding {
             None => None,
         };
         let arguments = match &declared {
-            Declared::Sql(_) => Vec::new(),
-            Declared::Function(function) => arguments(dataset, function)?,
+            Declared::Sql(_) => Arguments::default(),
+            Declared::Function(function) => {
+                Arguments::of(dataset.schema(), "table", &function.inputs)?
+            }
         };
         let inputs = inputs(dataset, field, &declared, condition.as_deref())?;
         let planner = Planner::new(Arc::new(ArrowSchema::from(&inputs)));
@@ -207,23 +207,6 @@ fn not_computed(path: &str) -> Error {
         "column `{path}` is not a computed column: a backfill needs a column that was added with \
          computed or virtual_column"
     ))
-}
-
-/// The names from the root to each argument of a function.
-fn arguments(dataset: &Dataset, function: &FunctionColumn) -> Result<Vec<Vec<String>>> {
-    let paths = function.inputs.iter().map(|path| {
-        let fields = dataset.schema().resolve_case_insensitive(path);
-        let fields = fields.ok_or_else(|| unknown_column(dataset, path))?;
-        let unread = |field: &&Field| field.is_blob() || is_json_field(&ArrowField::from(*field));
-        if fields.last().is_some_and(unread) {
-            return Err(Error::invalid(format!(
-                "column `{path}` has JSON or blobs, which functions do not get: copy it into a \
-                 column of text or binary values, and declare the column again with that one"
-            )));
-        }
-        Ok(fields.iter().map(|field| field.name.clone()).collect())
-    });
-    paths.collect()
 }
 
 /// The columns to read, in the table's order.

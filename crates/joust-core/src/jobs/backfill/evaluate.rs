@@ -4,32 +4,18 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array,
-    make_array, make_comparator, new_null_array,
+    Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, make_comparator, new_null_array,
 };
-use arrow::buffer::NullBuffer;
 use arrow::compute::{
     CastOptions, SortOptions, cast_with_options, concat, interleave, take, take_record_batch,
 };
-use arrow::datatypes::{Field, Schema};
 use datafusion::physical_plan::PhysicalExpr;
 use serde::{Deserialize, Serialize};
 
 use super::binding::{Binding, Computation};
-use crate::error::{Code, Error, Result};
-use crate::functions::FunctionRun;
-
-/// The most failures that one run reports.
-pub(super) const MOST_FAILURES: usize = 1_000;
-
-/// A row whose value could not be computed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RowFailure {
-    pub fragment: u64,
-    /// Position in the fragment, deleted rows included.
-    pub offset: u64,
-    pub message: String,
-}
+use crate::error::{Error, Result};
+use crate::functions::{FunctionRun, Functions};
+use crate::jobs::row_failures::{MOST_FAILURES, RowFailure};
 
 /// Counts of the computed rows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -107,14 +93,16 @@ impl Binding {
             (Computation::Sql { expression, .. }, _) => {
                 self.computed(expression.as_ref(), &batch, 0, &mut failures)?
             }
-            (Computation::Function(function), Some(run)) => {
-                let arguments = arguments(&batch, &function.inputs, &self.arguments)?;
-                let done = run.compute(arguments).await?;
+            (Computation::Function(_), Some(run)) => {
+                let done = run.compute(self.arguments.batch(&batch)?).await?;
                 failures = done.failures;
                 done.values
             }
             (Computation::Function(function), None) => {
-                return Err(no_functions(self.name(), &function.name));
+                return Err(Functions::missing(
+                    &format!("column `{}`", self.name()),
+                    &function.name,
+                ));
             }
         };
         let mut failed = Vec::with_capacity(failures.len());
@@ -206,51 +194,6 @@ impl Binding {
     }
 }
 
-/// The arguments of a function, which get the paths as their names. `places`: the names from the root to each.
-fn arguments(batch: &RecordBatch, paths: &[String], places: &[Vec<String>]) -> Result<RecordBatch> {
-    let mut fields = Vec::with_capacity(paths.len());
-    let mut columns = Vec::with_capacity(paths.len());
-    for (path, place) in paths.iter().zip(places) {
-        let column = column_at(batch, place).ok_or_else(|| {
-            Error::invalid(format!(
-                "column `{path}`, an argument of the function, is gone: declare the column again"
-            ))
-        })?;
-        fields.push(Field::new(path, column.data_type().clone(), true));
-        columns.push(column);
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let schema = Arc::new(Schema::new(fields));
-    Ok(RecordBatch::try_new_with_options(
-        schema, columns, &options,
-    )?)
-}
-
-/// A column or a field of a struct. The fields of a null are null.
-fn column_at(batch: &RecordBatch, place: &[String]) -> Option<ArrayRef> {
-    let (root, names) = place.split_first()?;
-    let mut column = batch.column_by_name(root)?.clone();
-    for name in names {
-        let parent = column.as_struct_opt()?;
-        let child = parent.column_by_name(name)?;
-        let nulls = NullBuffer::union(parent.nulls(), child.nulls());
-        let data = child.to_data().into_builder().nulls(nulls);
-        column = make_array(data.build().ok()?);
-    }
-    Some(column)
-}
-
-/// The engine runs no Python functions.
-pub fn no_functions(column: &str, function: &str) -> Error {
-    Error::new(
-        Code::Unsupported,
-        format!(
-            "column `{column}` is computed by the Python function `{function}`, and this server \
-             runs no functions: an administrator can start it with --functions subprocess"
-        ),
-    )
-}
-
 /// Whether the value of a row changes.
 fn changes<'a>(before: &'a ArrayRef, after: &'a ArrayRef) -> Box<dyn Fn(usize) -> bool + 'a> {
     match make_comparator(before, after, SortOptions::default()) {
@@ -269,7 +212,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{Float64Array, Int64Array, ListArray, StringArray, StructArray};
-    use arrow::datatypes::{DataType, Int64Type};
+    use arrow::datatypes::{DataType, Field, Int64Type};
 
     use super::*;
 

@@ -2,20 +2,21 @@
 //!
 //! [`binding`] reads the declaration, [`evaluate`] computes values, [`stage`] writes the column of one fragment to its
 //! own file, and [`run`] does so for every fragment and commits all of them at once. A partially filled column is never
-//! visible, and a cancelled run leaves the table unchanged. With a function, [`checkpoint`] remembers the files for the
+//! visible, and a cancelled run leaves the table unchanged. With a function, [`staged_files`] keeps the files for the
 //! next run of the job.
 
 mod binding;
 mod changed;
-mod checkpoint;
 mod evaluate;
 mod run;
 mod stage;
+mod staged_files;
 
 pub(super) use binding::is_computed_with_sql;
 pub use changed::Since;
 pub(super) use changed::has_changed;
-pub use evaluate::RowFailure;
+
+use super::RowFailure;
 
 /// What to fill.
 #[derive(Debug, Clone, Default)]

@@ -14,13 +14,13 @@ use tracing::{Instrument, info_span};
 
 use super::binding::{Binding, Computation, check_computed, find};
 use super::changed::{Before, Since};
-use super::checkpoint::{Checkpoint, INTERVAL};
-use super::evaluate::{Tally, no_functions};
+use super::evaluate::Tally;
 use super::stage::{Basis, Staging, stage};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Result};
-use crate::functions::{BatchBounds, Function, FunctionRun};
+use crate::functions::{BatchBounds, Function, FunctionRun, Functions};
+use crate::jobs::checkpoint::{Checkpoint, INTERVAL};
 use crate::query::check_each;
 use crate::table::{ReadOptions, Table};
 use crate::work::WorkContext;
@@ -131,13 +131,16 @@ impl Table {
             return Ok(None);
         };
         let functions = self.tables().functions();
-        let functions = functions.ok_or_else(|| no_functions(binding.name(), &column.name))?;
+        let functions = functions.ok_or_else(|| {
+            Functions::missing(&format!("column `{}`", binding.name()), &column.name)
+        })?;
         let output = ArrowSchema::from(&binding.target).field(0).clone();
         let function = Function {
             name: column.name.clone(),
             payload: self.function_payload(&column.sha256).await?,
             sha256: column.sha256.clone(),
             struct_field: column.struct_field.clone(),
+            expands: false,
             // Its metadata has the declaration, which the function does not need.
             output: Field::new(output.name(), output.data_type().clone(), true),
         };

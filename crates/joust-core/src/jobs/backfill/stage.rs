@@ -20,10 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use super::binding::Binding;
 use super::changed::Since;
-use super::checkpoint::Checkpoint;
-use super::evaluate::{MOST_FAILURES, Rows, Tally};
+use super::evaluate::{Rows, Tally};
+use super::staged_files::StagedFiles;
 use crate::error::{Error, Result};
 use crate::functions::FunctionRun;
+use crate::jobs::checkpoint::Checkpoint;
+use crate::jobs::row_failures::MOST_FAILURES;
 
 /// Rows per batch.
 const BATCH: u32 = 4_096;
@@ -91,7 +93,7 @@ pub struct Staging {
     /// A version may reference the files, so they must stay.
     pub committing: bool,
     /// Absent if no later run can continue.
-    checkpoint: Option<Checkpoint>,
+    checkpoint: Option<StagedFiles>,
 }
 
 impl Staging {
@@ -99,8 +101,9 @@ impl Staging {
     pub async fn new(
         dataset: &Dataset,
         binding: &Binding,
-        mut checkpoint: Option<Checkpoint>,
+        checkpoint: Option<Checkpoint>,
     ) -> Result<Self> {
+        let mut checkpoint = checkpoint.map(StagedFiles::new);
         let files = match &mut checkpoint {
             Some(checkpoint) => checkpoint.load(binding, dataset).await,
             None => BTreeMap::new(),
@@ -127,7 +130,7 @@ impl Staging {
 
     /// Whether the checkpoint, if there is one, has all files.
     pub fn is_saved(&self) -> bool {
-        self.checkpoint.as_ref().is_none_or(Checkpoint::is_saved)
+        self.checkpoint.as_ref().is_none_or(StagedFiles::is_saved)
     }
 
     /// Writes the checkpoint now.

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::UInt64Type;
+use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, UInt64Type};
 use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
@@ -18,6 +19,7 @@ use lance_table::format::Fragment;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::compute::Replaced;
+use super::expansion::SOURCE_ROW_ID;
 use super::groups::GroupKeys;
 use super::state::State;
 use super::write::Written;
@@ -31,6 +33,8 @@ pub struct Computed<'a> {
     pub replaced: &'a Replaced,
     /// Whether the rows do not depend on those of the view.
     pub is_full: bool,
+    /// Whether the view has a column with the ids of the source's rows, and all rows that come from the source.
+    pub has_source_ids: bool,
     /// The versions that were read.
     pub sources: &'a [Arc<Dataset>],
     /// The state of the view for which the rows were computed.
@@ -55,15 +59,24 @@ impl Table {
             let removal = match computed.replaced {
                 Replaced::All => Removal::of_all(&newest).await?,
                 Replaced::Rows { ids, base } => Removal::of_rows(&newest, ids, *base).await?,
+                Replaced::Expanded { ids } => Removal::of_expanded(&newest, ids).await?,
                 Replaced::Groups(keys) => Removal::of_groups(&newest, keys).await?,
             };
             let base = match computed.replaced {
                 Replaced::Rows { base, .. } => *base,
-                Replaced::All | Replaced::Groups(_) => newest.manifest().next_row_id,
+                Replaced::All | Replaced::Expanded { .. } | Replaced::Groups(_) => {
+                    newest.manifest().next_row_id
+                }
             };
             let has_ids = computed.written.has_row_ids();
             let sources = computed.sources.iter().map(AsRef::as_ref);
-            let state = State::after(sources, has_ids.then_some(base));
+            let state = State::after(
+                sources,
+                match computed.has_source_ids {
+                    true => Some(0),
+                    false => has_ids.then_some(base),
+                },
+            );
             let next_row_id = match (has_ids, computed.sources.first()) {
                 (true, Some(source)) => base + source.manifest().next_row_id,
                 _ => 0,
@@ -173,8 +186,32 @@ impl Removal {
 
     /// The rows that have one of the keys.
     async fn of_groups(view: &Dataset, keys: &GroupKeys) -> Result<Self> {
+        let names: Vec<&str> = keys.columns().collect();
+        Self::of_matching(view, &names, |columns| keys.find(columns)).await
+    }
+
+    /// The rows that a function made of rows of the source. `ids`: of these.
+    async fn of_expanded(view: &Dataset, ids: &RoaringTreemap) -> Result<Self> {
+        Self::of_matching(view, &[SOURCE_ROW_ID], |columns| {
+            let [column] = columns else {
+                return Ok(Vec::new());
+            };
+            let column = cast(column, &DataType::UInt64)?;
+            let own = column.as_primitive::<UInt64Type>();
+            let found = own.iter().map(|id| id.is_some_and(|id| ids.contains(id)));
+            Ok(found.collect())
+        })
+        .await
+    }
+
+    /// The rows that `find` finds by these columns of the view.
+    async fn of_matching(
+        view: &Dataset,
+        columns: &[&str],
+        find: impl Fn(&[ArrayRef]) -> Result<Vec<bool>>,
+    ) -> Result<Self> {
         let mut scanner = view.scan();
-        scanner.project(&keys.columns().collect::<Vec<_>>())?;
+        scanner.project(columns)?;
         scanner.with_row_address();
         let mut rows = scanner.try_into_stream().await?;
         let mut found = Offsets::new();
@@ -183,11 +220,11 @@ impl Removal {
                 .column_by_name(ROW_ADDR)
                 .ok_or_else(|| Error::new(Code::Internal, "the scan lacks the row addresses"))?
                 .as_primitive::<UInt64Type>();
-            let columns: Vec<_> = keys
-                .columns()
+            let columns: Vec<_> = columns
+                .iter()
                 .filter_map(|name| batch.column_by_name(name).cloned())
                 .collect();
-            for (is_found, address) in keys.find(&columns)?.into_iter().zip(own.values()) {
+            for (is_found, address) in find(&columns)?.into_iter().zip(own.values()) {
                 if is_found {
                     let address = RowAddress::new_from_u64(*address);
                     let offsets = found.entry(address.fragment_id()).or_default();

@@ -21,10 +21,13 @@ use super::scope::{Changes, ReplacedRows, Scope};
 use super::shape::Shape;
 use super::state::State;
 use super::write::{Rows, Written, write};
-use super::{Refresh, Source, query};
+use super::{Refresh, Source, expansion, query};
 use crate::error::{Code, Error, Result};
+use crate::jobs::checkpoint::Checkpoint;
+use crate::jobs::row_failures::RowFailure;
 use crate::planning::planned;
 use crate::query::ChangedRows;
+use crate::schema::ViewFunction;
 use crate::sql::{ScanSize, SourceTable, plain_type};
 use crate::table::Table;
 use crate::work::WorkContext;
@@ -38,6 +41,11 @@ pub enum Replaced {
         /// The ids of the view's rows are greater by this.
         base: u64,
     },
+    /// Those that a function made of rows of the source.
+    Expanded {
+        /// The ids of rows of the source.
+        ids: roaring::RoaringTreemap,
+    },
     Groups(GroupKeys),
 }
 
@@ -47,6 +55,25 @@ pub struct Computation {
     pub replaced: Replaced,
     /// Why all rows were computed.
     pub full_because: Option<Cow<'static, str>>,
+    /// The first rows of the source for which the view's function failed.
+    pub failures: Vec<RowFailure>,
+    /// Fragments of the source with such rows, and the number of these.
+    pub failed_fragments: Vec<(u64, u64)>,
+    /// What the commit makes useless.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+impl Computation {
+    fn new(written: Written, replaced: Replaced, full_because: Option<Cow<'static, str>>) -> Self {
+        Self {
+            written,
+            replaced,
+            full_because,
+            failures: Vec::new(),
+            failed_fragments: Vec::new(),
+            checkpoint: None,
+        }
+    }
 }
 
 /// What a refresh works with.
@@ -56,6 +83,7 @@ pub struct Inputs<'a> {
     pub state: Option<&'a State>,
     pub context: SessionContext,
     pub sql: &'a str,
+    pub function: Option<&'a ViewFunction>,
     pub sources: &'a [(Vec<String>, Arc<Dataset>)],
     pub refresh: &'a Refresh,
 }
@@ -64,26 +92,27 @@ impl Inputs<'_> {
     /// Computes the rows of the view; `None`: it is up to date.
     pub async fn compute(&self, work: &WorkContext) -> Result<Option<Computation>> {
         let view = Schema::from(self.view.schema());
-        let (plan, shape) = planned_query(&self.context, self.sql, self.sources, &view).await?;
-        let scope = match self.refresh.full {
-            true => Scope::All("the request asks for a full refresh".into()),
-            false => {
+        let query = (self.sql, self.function);
+        let (plan, shape) = planned_query(&self.context, query, self.sources, &view).await?;
+        let scope = match (self.refresh.full, self.refresh.output_limit) {
+            (true, _) => Scope::All("the request asks for a full refresh".into()),
+            (_, Some(_)) => Scope::All("the request has an output_limit".into()),
+            (false, None) => {
                 let sources = &self.refresh.sources;
                 scope(self.table, &shape, self.state, sources, self.sources).await?
             }
         };
+        if let (Some(function), [(_, source)]) = (self.function, self.sources) {
+            return self.expand(&plan, function, source, scope, work).await;
+        }
         let reason = match (scope, &shape, self.sources) {
             (Scope::Nothing, ..) => return Ok(None),
             (Scope::All(reason), ..) => reason,
             (Scope::Changed(changes), shape, [(_, source)]) => {
                 match self.changed(&plan, shape, source, changes).await? {
                     Ok((rows, replaced)) => {
-                        let written = self.write(rows, work).await?;
-                        return Ok(Some(Computation {
-                            written,
-                            replaced,
-                            full_because: None,
-                        }));
+                        let written = self.write_rows(rows, work).await?;
+                        return Ok(Some(Computation::new(written, replaced, None)));
                     }
                     Err(reason) => reason.into(),
                 }
@@ -96,11 +125,8 @@ impl Inputs<'_> {
             }
             _ => Rows::of(self.run(plan).await?),
         };
-        Ok(Some(Computation {
-            written: self.write(rows, work).await?,
-            replaced: Replaced::All,
-            full_because: Some(reason),
-        }))
+        let written = self.write_rows(rows, work).await?;
+        Ok(Some(Computation::new(written, Replaced::All, Some(reason))))
     }
 
     /// The rows that come from changed rows, or the reason why all rows have to be computed.
@@ -116,6 +142,8 @@ impl Inputs<'_> {
         };
         match shape {
             Shape::Whole(reason) => Ok(Err(*reason)),
+            // A view with a function has a computation of its own.
+            Shape::Expanded => Ok(Err("the view has a function")),
             Shape::RowWise => {
                 let rows = Some(changes.rows);
                 let rows = self.run_over(plan, source, rows, with_row_ids).await?;
@@ -184,7 +212,7 @@ impl Inputs<'_> {
     }
 
     /// Runs what `plan_of` makes of the query over some rows of a version of its table, or all, with their ids.
-    async fn run_over(
+    pub async fn run_over(
         &self,
         plan: &DataFrame,
         source: &Arc<Dataset>,
@@ -205,9 +233,19 @@ impl Inputs<'_> {
         execute_stream(planned(plan).await?, self.context.task_ctx()).map_err(Error::of_input)
     }
 
-    async fn write(&self, rows: Rows, work: &WorkContext) -> Result<Written> {
-        let most = self.refresh.max_rows_per_fragment;
-        write(self.view, rows, most, work.clone()).await
+    async fn write_rows(&self, rows: Rows, work: &WorkContext) -> Result<Written> {
+        let work = work.clone();
+        self.write(rows, move |rows| work.report("refresh", rows, None))
+            .await
+    }
+
+    /// Writes rows to files that no version names. `on_rows` gets the number of rows so far.
+    pub async fn write(
+        &self,
+        rows: Rows,
+        on_rows: impl Fn(u64) + Send + 'static,
+    ) -> Result<Written> {
+        write(self.view, rows, self.refresh.max_rows_per_fragment, on_rows).await
     }
 }
 
@@ -229,20 +267,26 @@ async fn collect_keys(
     Ok(true)
 }
 
-/// The logical plan of a view's query, whose columns must be those of the view.
+/// The logical plan of a view's query, whose columns must be those of the view. With a function, the view has some of
+/// them.
 pub async fn planned_query(
     context: &SessionContext,
-    sql: &str,
+    (sql, function): (&str, Option<&ViewFunction>),
     sources: &[(Vec<String>, Arc<Dataset>)],
     view: &Schema,
 ) -> Result<(DataFrame, Shape)> {
     let (context, sql) = (context.clone(), sql.to_string());
     let (sources, view) = (sources.to_vec(), view.clone());
+    let function = function.cloned();
     planned(async move {
         let plan = query::plan(&context, &sql, &sources).await?;
         let result = plan.schema().as_arrow();
-        check_columns(result, &view)?;
         let mut shape = Shape::of(plan.logical_plan());
+        if let Some(function) = function {
+            expansion::check_query(&shape, result, &function)?;
+            return Ok((plan, Shape::Expanded));
+        }
+        check_columns(result, &view)?;
         if let Shape::Groups(groups) = &mut shape {
             let all: Vec<usize> = (0..view.fields().len()).collect();
             if !has_types_of(result, &view, &all) {
@@ -274,7 +318,9 @@ pub async fn scope(
         }
         _ => Ok(Scope::All(match shape {
             Shape::Whole(reason) => (*reason).into(),
-            Shape::RowWise | Shape::Groups(_) => "the query reads several tables".into(),
+            Shape::RowWise | Shape::Expanded | Shape::Groups(_) => {
+                "the query reads several tables".into()
+            }
         })),
     }
 }

@@ -8,7 +8,11 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 use lance::Dataset;
 
-use super::{NamedTable, NewView, Source, ViewDefinition, query, schema};
+use super::shape::Shape;
+use super::{
+    NamedTable, NewView, NewViewFunction, Source, ViewDefinition, ViewFunction, expansion, query,
+    schema,
+};
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
 use crate::sql::session;
@@ -32,10 +36,24 @@ impl Table {
         for source in &view.sources {
             tables.push((source.name.clone(), source.open(self.tables()).await?));
         }
-        let plan = planned(fields(view.sql.clone(), tables, view.schema.clone()));
         let mut deadline = self.tables().query_deadline(timeout);
-        let fields = deadline.spend(plan).await?;
-        let metadata = definition(view).metadata()?;
+        let (fields, function) = match &view.function {
+            None => {
+                let plan = planned(fields(view.sql.clone(), tables, view.schema.clone()));
+                (deadline.spend(plan).await?, None)
+            }
+            Some(function) => {
+                let plan = planned(query_fields(view.sql.clone(), tables));
+                let (query, shape) = deadline.spend(plan).await?;
+                let columns = expansion::schema::stored(&query, view.schema.as_deref(), function)?;
+                let declared = declared(function, columns.inherited);
+                expansion::check_query(&shape, &query, &declared)?;
+                let payload = function.payload.clone();
+                self.keep_function_of_new(&function.sha256, payload).await?;
+                (columns.schema, Some(declared))
+            }
+        };
+        let metadata = definition(view, function).metadata()?;
         let schema = Arc::new(fields.with_metadata(metadata));
         let rows = Box::pin(RecordBatchStreamAdapter::new(schema, stream::empty()));
         let staged = self.stage_new(rows).await?;
@@ -48,7 +66,17 @@ impl Table {
     }
 }
 
-fn definition(view: &NewView) -> ViewDefinition {
+fn declared(function: &NewViewFunction, inherited: Vec<String>) -> ViewFunction {
+    ViewFunction {
+        name: function.name.clone(),
+        version: function.version.clone(),
+        sha256: function.sha256.clone(),
+        inputs: function.inputs.clone(),
+        inherited,
+    }
+}
+
+fn definition(view: &NewView, function: Option<ViewFunction>) -> ViewDefinition {
     let named = |source: &Source| NamedTable {
         name: source.name.clone(),
         table: source.table.clone(),
@@ -57,6 +85,7 @@ fn definition(view: &NewView) -> ViewDefinition {
         sql: view.sql.clone(),
         tables: view.sources.iter().map(named).collect(),
         auto_refresh: view.auto_refresh,
+        function,
     }
 }
 
@@ -71,4 +100,17 @@ async fn fields(
     let fields = schema::stored(plan.schema().as_arrow(), declared.as_deref())?;
     plan.create_physical_plan().await.map_err(Error::of_input)?;
     Ok(fields)
+}
+
+/// The fields of a query, and its shape.
+async fn query_fields(
+    sql: String,
+    tables: Vec<(Vec<String>, Arc<Dataset>)>,
+) -> Result<(Schema, Shape)> {
+    let context = session::for_planning()?;
+    let plan = query::plan(&context, &sql, &tables).await?;
+    let fields = plan.schema().as_arrow().clone();
+    let shape = Shape::of(plan.logical_plan());
+    plan.create_physical_plan().await.map_err(Error::of_input)?;
+    Ok((fields, shape))
 }

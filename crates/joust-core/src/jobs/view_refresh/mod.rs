@@ -8,11 +8,12 @@
 //! [`shape`] of the query allows that and the [`scope`] of the changes is known, from the [`state`] of the last refresh.
 //! [`groups`] has the groups of an aggregation, and [`plans`] makes the plans for a part of the view. [`write`] writes
 //! the rows and [`commit`] puts them in the place of the former ones. [`status`] says how the next refresh works, and
-//! how far the view is behind.
+//! how far the view is behind. [`expansion`] is for views whose rows a function makes.
 
 mod commit;
 mod compute;
 mod create;
+mod expansion;
 mod groups;
 mod plans;
 mod query;
@@ -24,6 +25,7 @@ mod state;
 mod status;
 mod write;
 
+pub use expansion::NewViewFunction;
 pub use query::tables;
 pub use status::{SourceStatus, ViewStatus};
 
@@ -34,7 +36,8 @@ use std::time::SystemTime;
 use lance::Dataset;
 
 use crate::Result;
-pub use crate::schema::{AutoRefresh, NamedTable, ViewDefinition};
+use crate::jobs::RowFailure;
+pub use crate::schema::{AutoRefresh, NamedTable, ViewDefinition, ViewFunction};
 use crate::storage::StorageOptions;
 use crate::table::{ReadOptions, Tables};
 
@@ -47,6 +50,8 @@ pub struct NewView {
     pub schema: Option<Vec<u8>>,
     /// `None`: only requests refresh it.
     pub auto_refresh: Option<AutoRefresh>,
+    /// Makes the rows of the view from each row of the query; the rows are those of the query when absent.
+    pub function: Option<NewViewFunction>,
 }
 
 /// A table that a view's query names.
@@ -77,14 +82,22 @@ impl Source {
 }
 
 /// How to refresh a view.
+#[derive(Default)]
 pub struct Refresh {
     pub sources: Vec<Source>,
     /// Compute all rows, also if it is known which have changed.
     pub full: bool,
     /// The most rows of a fragment of the view.
     pub max_rows_per_fragment: Option<usize>,
-    /// Partitions of the query that run concurrently.
+    /// Partitions of the query that run concurrently, or processes of the view's function.
     pub concurrency: Option<usize>,
+    /// The most rows of a call of the view's function.
+    pub call_rows: Option<usize>,
+    /// The most rows that the view has afterwards, if a function makes them. The next refresh computes all rows.
+    pub output_limit: Option<u64>,
+    /// The id of the job. With a function, a later run of the job continues with what this one has computed. `None`: each
+    /// run begins anew.
+    pub job: Option<String>,
 }
 
 /// Which rows a refresh computes.
@@ -107,4 +120,10 @@ pub struct Refreshed {
     pub rows_removed: u64,
     /// The version of each source that was read, in the order of the request.
     pub source_versions: Vec<u64>,
+    /// The first rows of the source for which the view's function failed: the view has no rows that come from them.
+    pub failures: Vec<RowFailure>,
+    /// Fragments of the source with such rows, and the number of these.
+    pub failed_fragments: Vec<(u64, u64)>,
+    /// The view's function, and its version.
+    pub function: Option<(String, Option<String>)>,
 }

@@ -48,15 +48,18 @@ impl Table {
             state: state.as_ref(),
             context,
             sql: &definition.sql,
+            function: definition.function.as_ref(),
             sources: &sources,
             refresh,
         };
-        let computed = self
-            .tables()
-            .view_deadline()
-            .spend(inputs.compute(work).instrument(info_span!("compute view")))
-            .await?;
+        let compute = inputs.compute(work).instrument(info_span!("compute view"));
+        let computed = match definition.function {
+            None => self.tables().view_deadline().spend(compute).await?,
+            // Each call of the function has a deadline.
+            Some(_) => compute.await?,
+        };
         let sources: Vec<_> = sources.iter().map(|(_, dataset)| dataset.clone()).collect();
+        let function = definition.function.map(|one| (one.name, one.version));
         let source_versions = sources.iter().map(|source| source.version_id()).collect();
         let Some(computed) = computed else {
             return Ok(Refreshed {
@@ -65,6 +68,9 @@ impl Table {
                 rows_written: 0,
                 rows_removed: 0,
                 source_versions,
+                failures: Vec::new(),
+                failed_fragments: Vec::new(),
+                function,
             });
         };
         work.set_committing(true);
@@ -73,10 +79,15 @@ impl Table {
                 written: &computed.written,
                 replaced: &computed.replaced,
                 is_full: computed.full_because.is_some(),
+                // A view with a limit lacks rows: only a full refresh adds them.
+                has_source_ids: function.is_some() && refresh.output_limit.is_none(),
                 sources: &sources,
                 before: state.as_ref(),
             })
             .await?;
+        if let Some(checkpoint) = computed.checkpoint {
+            checkpoint.remove().await;
+        }
         Ok(Refreshed {
             version: committed.version,
             mode: match computed.full_because {
@@ -86,6 +97,9 @@ impl Table {
             rows_written: computed.written.rows,
             rows_removed: committed.rows_removed,
             source_versions,
+            failures: computed.failures,
+            failed_fragments: computed.failed_fragments,
+            function,
         })
     }
 }

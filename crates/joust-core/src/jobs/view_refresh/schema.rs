@@ -47,11 +47,12 @@ pub fn stored(result: &Schema, declared: Option<&[u8]>) -> Result<Schema> {
     }
 }
 
-fn stored_field(field: &Field) -> Result<Field> {
+/// A field of the view for one of its query, or a declared one.
+pub fn stored_field(field: &Field) -> Result<Field> {
     let data_type = plain_type(field.data_type());
     if data_type == DataType::Null {
         return Err(Error::invalid(format!(
-            "column `{}` of the query has no type: give it one with CAST",
+            "column `{}` has no type: give it one with CAST",
             field.name()
         )));
     }
@@ -99,7 +100,8 @@ fn mismatch(what: &str) -> Error {
     )
 }
 
-fn read(bytes: &[u8]) -> Result<Schema> {
+/// Reads a declared schema.
+pub fn read(bytes: &[u8]) -> Result<Schema> {
     let schema = match schema_of(bytes) {
         Ok(schema) => Some(schema),
         Err(_) => FileReader::try_new(std::io::Cursor::new(bytes), None)

@@ -60,7 +60,7 @@ impl Scope {
             return all(reason);
         }
         let last = state.and_then(|state| match (state.sources.as_slice(), shape) {
-            ([last], Shape::RowWise) => Some((last, state.row_id_base?)),
+            ([last], Shape::RowWise | Shape::Expanded) => Some((last, state.row_id_base?)),
             ([last], _) => Some((last, 0)),
             _ => None,
         });

@@ -17,6 +17,8 @@ use super::groups::Groups;
 pub enum Shape {
     /// The rows that come from changed rows.
     RowWise,
+    /// The rows that a function makes of changed rows. The query is row-wise.
+    Expanded,
     /// The groups of changed rows.
     Groups(Groups),
     /// All rows, because of a part of the query.

@@ -16,7 +16,8 @@ pub struct State {
     format: u32,
     /// In the order of the view's tables.
     pub sources: Vec<ReadVersion>,
-    /// What is added to the row id of a source to give that of the view's row; absent if the rows have ids of their own.
+    /// What is added to the row id of a source to give that of the view's row, or 0 if the rows have the ids in a column;
+    /// absent if it is not known from which row of the source each row comes.
     pub row_id_base: Option<u64>,
     /// When the refresh was committed, ms since 1970.
     pub refreshed_at: u64,

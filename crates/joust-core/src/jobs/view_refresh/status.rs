@@ -53,8 +53,9 @@ impl Table {
         let state = State::of(&view);
         let context = session::for_planning()?;
         let fields = Schema::from(view.schema());
+        let query = (definition.sql.as_str(), definition.function.as_ref());
         // A query that fails has no plan. The reason says why, and so does the next refresh.
-        let planned = planned_query(&context, &definition.sql, &opened, &fields).await;
+        let planned = planned_query(&context, query, &opened, &fields).await;
         let next_refresh = match planned {
             Ok((_, shape)) => match scope(self, &shape, state.as_ref(), sources, &opened).await? {
                 Scope::All(reason) => RefreshMode::Full(reason),

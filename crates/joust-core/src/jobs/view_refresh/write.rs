@@ -18,7 +18,6 @@ use super::schema;
 use crate::error::{Code, Error, Result};
 use crate::ipc::BatchStream;
 use crate::table::Watch;
-use crate::work::WorkContext;
 
 /// The result of a query on its way to the files.
 pub struct Rows {
@@ -70,6 +69,15 @@ pub struct Written {
 }
 
 impl Written {
+    /// Rows with ids of their own.
+    pub fn new(fragments: Vec<Fragment>, rows: u64) -> Self {
+        Self {
+            fragments,
+            rows,
+            ids: None,
+        }
+    }
+
     /// Whether the rows have the ids of the source.
     pub fn has_row_ids(&self) -> bool {
         self.ids.is_some()
@@ -108,12 +116,12 @@ fn lost_ids() -> Error {
     )
 }
 
-/// Writes the rows of a query as rows of the view.
+/// Writes the rows of a query as rows of the view. `on_rows` gets the number of rows so far.
 pub async fn write(
     view: &Arc<Dataset>,
     rows: Rows,
     max_rows_per_fragment: Option<usize>,
-    work: WorkContext,
+    on_rows: impl Fn(u64) + Send + 'static,
 ) -> Result<Written> {
     let mut params = WriteParams {
         mode: WriteMode::Append,
@@ -133,7 +141,7 @@ pub async fn write(
         let watch = watch.clone();
         let schema = rows.schema();
         let rows = watch.clone().over(rows).inspect(move |_| {
-            work.report("refresh", watch.rows(), None);
+            on_rows(watch.rows());
         });
         RecordBatchStreamAdapter::new(schema, rows)
     };

@@ -77,6 +77,7 @@ impl View {
             sources: self.sources(place),
             schema,
             auto_refresh: None,
+            function: None,
         };
         place
             .table(self.name)
@@ -91,6 +92,7 @@ impl View {
             full,
             max_rows_per_fragment: None,
             concurrency: None,
+            ..Refresh::default()
         };
         let work = WorkContext::default();
         place.table(self.name).refresh_view(&refresh, &work).await

@@ -50,6 +50,7 @@ async fn a_refresh_runs_in_several_partitions() {
             full: false,
             max_rows_per_fragment: Some(7),
             concurrency: Some(4),
+            ..Refresh::default()
         };
         let work = WorkContext::default();
         let refreshed = place.table(FEW.name).refresh_view(&refresh, &work).await;
