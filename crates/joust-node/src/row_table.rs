@@ -8,6 +8,7 @@ use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
 use crate::blobs::{Blob, BlobsResult};
+use crate::changes::ChangeOptions;
 use crate::error::js_error;
 use crate::promise::promise;
 use crate::query::{QueryAnswer, QueryOptions};
@@ -92,6 +93,16 @@ impl RowTable {
         options: Option<CountOptions>,
     ) -> napi::Result<Either<f64, PromiseRaw<'env, f64>>> {
         self.table.count_rows(env, options)
+    }
+
+    /// As `Table.changes`, of a table that has only these rows.
+    #[napi(ts_return_type = "Promise<QueryAnswer>")]
+    pub fn changes<'env>(
+        &self,
+        env: &'env Env,
+        options: ChangeOptions,
+    ) -> napi::Result<PromiseRaw<'env, QueryAnswer>> {
+        self.table.changes(env, options)
     }
 
     /// As `Table.fetchBlobs`, of these rows.

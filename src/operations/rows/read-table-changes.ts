@@ -1,12 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
-import { operation } from "../../api/operation.js";
+import { type Call, operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { timeoutOf } from "../../api/time-left.js";
-import { cancelQuery, type Table } from "../../engine/index.js";
+import type { TableRecord } from "../../catalog/catalog.js";
+import { cancelQuery } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
-import { onTable } from "../../tables/open-table.js";
+import { onTable, type TableVersions, versionsOf } from "../../tables/open-table.js";
 import { branchName, checkVersion, onBranch, versionHeader } from "../../tables/target.js";
 import { nextQueryNumber } from "../queries/query-number.js";
 import { FILE, STREAM } from "../queries/query-options.js";
@@ -48,7 +49,7 @@ export const readTableChanges = operation({
   tag: "Table",
   params: nothing,
   body: { kind: "json", schema: request },
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   uses: ["catalog", "config", "engine"],
   async handle(services, call) {
@@ -56,7 +57,8 @@ export const readTableChanges = operation({
     const format = call.header("accept").includes(FILE) ? "file" : "stream";
     const number = nextQueryNumber();
     const { answer, place } = await onTable(services, call.id, async ({ record, table }) => {
-      const place = { table: record.key, branch: await branchIdentity(table, payload.branch) };
+      const versions = versionsOf(services, record);
+      const place = { table: record.key, branch: await branchIdentity(versions, payload.branch) };
       const options = {
         fromVersion: firstVersion(payload, place),
         waitMillis: payload.wait_ms ?? 0,
@@ -70,16 +72,13 @@ export const readTableChanges = operation({
       // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
       call.onAbort(() => cancelQuery(number));
       const answer = await running;
-      // The caller may have lost the table while it waited for rows.
-      if (options.waitMillis > 0) {
-        await call.authorize(readTableChanges, call).catch((error: unknown) => {
-          answer.rest?.cancel();
-          throw error;
-        });
-      }
-      if ((await branchIdentity(table, payload.branch)) !== place.branch) {
+      try {
+        // The caller may have lost the table, or some of its rows, while it waited.
+        if (options.waitMillis > 0) await checkAccess(call, record);
+        if ((await branchIdentity(versions, payload.branch)) !== place.branch) throw otherPlace();
+      } catch (error) {
         answer.rest?.cancel();
-        throw otherPlace();
+        throw error;
       }
       return { answer, place };
     });
@@ -95,10 +94,24 @@ export const readTableChanges = operation({
   },
 });
 
+/** @throws code 15 if the caller may no longer read the table, 14 if it may read other rows now */
+async function checkAccess(
+  call: Call<unknown, unknown>,
+  { restriction: before }: TableRecord,
+): Promise<void> {
+  const { services } = await call.authorize(readTableChanges, call);
+  const { restriction: now } = await services.catalog.table(call.id);
+  if (JSON.stringify(now?.filters) === JSON.stringify(before?.filters)) return;
+  throw new JoustError(
+    ErrorCode.ConcurrentModification,
+    "the row filter of the caller has changed while the request waited: read all rows with from_version 0",
+  );
+}
+
 type Place = Omit<ChangeCursor, "version">;
 
 /** @throws code 22 for a branch that does not exist */
-async function branchIdentity(table: Table, name: string | undefined): Promise<string> {
+async function branchIdentity(table: TableVersions, name: string | undefined): Promise<string> {
   const branchOf = branchName(name);
   if (branchOf === undefined) return "";
   const branches = await table.listBranches();

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, new_null_array};
+use arrow::array::{
+    ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array, new_null_array,
+};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -20,6 +22,7 @@ use lance_core::{ROW_CREATED_AT_VERSION, ROW_ID, ROW_LAST_UPDATED_AT_VERSION};
 use super::answer::Answer;
 use super::fetch::Rows;
 use super::row_changes::{ChangedRows, SYSTEM, changed_fragments, check_each, deleted_rows};
+use super::visible_changes::VisibleChanges;
 use crate::deadline::Deadline;
 use crate::error::{Code, Error, Result};
 use crate::ipc::Format;
@@ -56,6 +59,8 @@ impl Table {
     /// The changes after a version: Arrow with the columns `_change` (`insert`, `update` or `delete`), `_rowid`,
     /// `_row_last_updated_at_version` and those of the table, all null in a deleted row. Deleted rows are first. The
     /// answer's version is the last one that it covers.
+    ///
+    /// With a row filter, the changes are those of a table that has only the visible rows.
     ///
     /// Code 11 if a version is cleaned up, 19 if the versions include a change that rows have no record of.
     pub async fn changes(&self, options: ChangeOptions) -> Result<Answer> {
@@ -112,6 +117,11 @@ impl Table {
         let paths = paths(&end, options.columns.as_deref())?;
         let memory = self.memory_for_query(&end, true, None).await?;
         let mut parts = Vec::new();
+        let filter = match self.rows() {
+            Some(filter) => Some(filter.expression(&end).await?),
+            None => None,
+        };
+        let mut visible = None;
         let rows = match from {
             0 => ChangedRows {
                 fragments: end.fragments().to_vec(),
@@ -120,20 +130,39 @@ impl Table {
             _ => {
                 let begin = self.begin_of_changes(from).await?;
                 check_each(&end, from + 1..=end.version_id()).await?;
-                ChangedRows {
+                let rows = ChangedRows {
                     fragments: changed_fragments(&begin, &end),
                     after: Some(from),
+                };
+                if let (Some(filter), Some(now)) = (self.rows(), &filter) {
+                    let before = filter.expression(&begin).await?;
+                    visible = Some(
+                        VisibleChanges::of(&begin, &end, &rows, (before, now.clone())).await?,
+                    );
                 }
+                rows
             }
         };
-        let rows = rows.scan(&end, &paths).await?;
+        let rows = rows.scan(&end, &paths, filter).await?;
         let columns = Arc::new(Columns::new(&rows.schema())?);
-        if from > 0 {
-            parts.push(deleted(&end, from, columns.clone()).await?);
+        match &visible {
+            Some(visible) => {
+                let ids = visible.removed.iter();
+                let ids = columns.deleted(Arc::new(UInt64Array::from_iter_values(ids)));
+                parts.push(stream::iter([ids]).boxed());
+            }
+            None if from > 0 => parts.push(deleted(&end, from, columns.clone()).await?),
+            None => {}
         }
         let changed = {
             let columns = columns.clone();
-            rows.map(move |batch| columns.changed(&batch.map_err(Error::of_input)?, from))
+            rows.map(move |batch| {
+                let batch = batch.map_err(Error::of_input)?;
+                columns.changed(&batch, |id, created| match &visible {
+                    Some(visible) => !visible.before.contains(id),
+                    None => created > from,
+                })
+            })
         };
         parts.push(changed.boxed());
         let rows = Rows {
@@ -183,17 +212,25 @@ impl Columns {
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
 
-    /// Rows that were created or updated after `from`.
-    fn changed(&self, batch: &RecordBatch, from: u64) -> Result<RecordBatch> {
+    /// Rows that were created or updated. `is_new`: whether a row is an inserted one, by its id and the version that
+    /// created it.
+    fn changed(
+        &self,
+        batch: &RecordBatch,
+        is_new: impl Fn(u64, u64) -> bool,
+    ) -> Result<RecordBatch> {
         let column = |name: &str| {
             let column = batch.column_by_name(name);
             column.ok_or_else(|| Error::invalid(format!("the scan lacks the column `{name}`")))
         };
         let created = column(ROW_CREATED_AT_VERSION)?;
         let created = created.as_primitive::<UInt64Type>();
-        let kinds = kinds(batch.num_rows(), |row| match created.value(row) > from {
-            true => "insert",
-            false => "update",
+        let ids = column(ROW_ID)?.as_primitive::<UInt64Type>();
+        let kinds = kinds(batch.num_rows(), |row| {
+            match is_new(ids.value(row), created.value(row)) {
+                true => "insert",
+                false => "update",
+            }
         });
         let mut columns = vec![kinds];
         for field in self.schema.fields().iter().skip(1) {

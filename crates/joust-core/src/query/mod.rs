@@ -27,6 +27,7 @@ mod text_search;
 mod vector;
 mod vector_search;
 mod vectors;
+mod visible_changes;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -74,11 +74,12 @@ impl ChangedRows {
         })
     }
 
-    /// Reads columns of the rows, and [`SYSTEM`].
+    /// Reads columns of the rows for which `filter` is true, and [`SYSTEM`].
     pub async fn scan(
         &self,
         dataset: &Arc<Dataset>,
         paths: &[String],
+        filter: Option<Expr>,
     ) -> Result<DatasetRecordBatchStream> {
         let mut scanner = dataset.scan();
         scanner.batch_size_bytes(BATCH_BYTES);
@@ -87,7 +88,8 @@ impl ChangedRows {
         }
         let paths = paths.iter().map(String::as_str).chain(SYSTEM);
         scanner.project(&paths.collect::<Vec<_>>())?;
-        if let Some(condition) = self.condition() {
+        let conditions = self.condition().into_iter().chain(filter);
+        if let Some(condition) = conditions.reduce(Expr::and) {
             scanner.filter_expr(condition);
         }
         let plan = scanner.create_plan().await?;

@@ -72,6 +72,12 @@ impl RowFilter {
         planned(async move { own.tree(&dataset).map(drop) }).await
     }
 
+    /// The filter for a scan of a version. Code 15 if it does not apply to it.
+    pub async fn expression(&self, dataset: &Arc<Dataset>) -> Result<Expr> {
+        let (own, dataset) = (self.clone(), dataset.clone());
+        planned(async move { own.tree(&dataset).map_err(|_| no_longer_applies()) }).await
+    }
+
     /// Whether the filter reads a top-level column.
     pub fn reads(&self, dataset: &Dataset, column: &str) -> Result<bool> {
         let read = self.columns(dataset).map_err(|_| no_longer_applies())?;

@@ -136,7 +136,7 @@ impl Changes {
             ids: RoaringTreemap::new(),
             only_new: true,
         };
-        let mut changed = self.rows.scan(end, &[]).await?;
+        let mut changed = self.rows.scan(end, &[], None).await?;
         while let Some(batch) = changed.try_next().await? {
             let created = numbers(&batch, ROW_CREATED_AT_VERSION)?;
             let ids = numbers(&batch, ROW_ID)?;
