@@ -162,6 +162,8 @@ export declare class RowTable {
   query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
   /** As `Table.countRows`, over these rows. */
   countRows(options?: CountOptions | undefined | null): number | Promise<number>
+  /** As `Table.changes`, of a table that has only these rows. */
+  changes(options: ChangeOptions): Promise<QueryAnswer>
   /** As `Table.fetchBlobs`, of these rows. */
   fetchBlobs(column: string, rowIds: Array<number>, options: ReadOptions | undefined | null, task: Task): Promise<BlobsResult>
   /** As `Table.blob`, of one of these rows. */
@@ -596,7 +598,7 @@ export interface CompactResult {
   filesAdded: number
 }
 
-/** The Python function of a virtual column. */
+/** The Python function of a virtual column or a view. */
 export interface ComputingFunction {
   name: string
   /** As its client declared it. */
@@ -958,8 +960,27 @@ export interface NewView {
   schema?: Buffer
   /** Absent: only requests refresh it. */
   autoRefresh?: AutoRefresh
+  /** Makes the rows of the view from each row of the query; the rows are those of the query when absent. */
+  function?: NewViewFunction
   /** Time that the request has left for planning, ms; no limit of its own when absent. */
   timeoutMs?: number
+}
+
+/** The Python function of a view to create. */
+export interface NewViewFunction {
+  name: string
+  /** As its client declared it. */
+  version?: string
+  /** The function as its client sent it. */
+  payload: Buffer
+  /** SHA-256 of the payload, hex. */
+  sha256: string
+  /** Paths of the columns of the query that are its arguments, in their order. */
+  inputs: Array<string>
+  /** The columns of its rows. Empty if `schema` has them. */
+  outputs: Array<ViewOutput>
+  /** The columns of the query that the view has, too; all when absent. `schema` names them. */
+  inherited?: Array<string>
 }
 
 /** The files that one part of a write put into the table's data directory. */
@@ -1052,8 +1073,14 @@ export interface RefreshOptions {
   full?: boolean
   /** The most rows of a fragment of the view. */
   maxRowsPerFragment?: number
-  /** Partitions of the query that run concurrently. */
+  /** Partitions of the query that run concurrently, or processes of the view's function. */
   concurrency?: number
+  /** The most rows of a call of the view's function. */
+  callRows?: number
+  /** The most rows that the view has afterwards, if a function makes them. */
+  outputLimit?: number
+  /** The id of the job. With a function, a later run of it continues with the fragments that this one has computed. */
+  job?: string
 }
 
 /** A refresh that ended. */
@@ -1067,6 +1094,12 @@ export interface RefreshResult {
   rowsRemoved: number
   /** The version of each source that was read, in the order of the options. */
   sourceVersions: Array<number>
+  /** The function that made the rows; absent: the query did. */
+  function?: ComputingFunction
+  /** The first rows of the source for which the function failed. */
+  failures: Array<RowFailure>
+  /** Fragments of the source with such rows. */
+  failedFragments: Array<FailedFragment>
 }
 
 /** What LanceDB tools created in a root. */
@@ -1354,6 +1387,15 @@ export interface ViewDefinition {
   tables: Array<NamedTable>
   /** Absent: only requests refresh it. */
   autoRefresh?: AutoRefresh
+  /** Makes the rows of the view from each row of the query. */
+  function?: ComputingFunction
+}
+
+/** A column that the function of a view gives. */
+export interface ViewOutput {
+  name: string
+  /** The type as JSON: an object with `type`, or only its name. */
+  dataType: string
 }
 
 /** A table in a view's query. */

@@ -102,6 +102,7 @@ const partlyAdministrative = [
   "AlterTableAddColumns",
   "AlterTableAlterColumns",
   "UpdateFieldMetadata",
+  "CreateMaterializedView",
   "BatchCommitTables",
 ];
 const writes =

@@ -149,7 +149,12 @@ const partly: Record<
     write: ["/v1/table/batch-commit", { operations: [{ declare_table: { id: ["batch"] } }] }],
   },
   CreateMaterializedView: {
-    admin: [["/v1/materialized_view/expanded/create", { ...viewOf(name), kind: "chunker", output_schema: null, udtf_spec }]],
+    admin: [
+      [
+        "/v1/materialized_view/expanded/create",
+        { ...viewOf(name), kind: "chunker", output_schema: null, udtf_spec },
+      ],
+    ],
     write: ["/v1/materialized_view/selected/create", { ...viewOf(name), kind: "query" }],
   },
   CloneTable: {

@@ -6,12 +6,8 @@ import type { ColumnAlteration, Table } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { onBranch, versionHeader } from "../../tables/target.js";
-import {
-  dataType,
-  ofFormerFunction,
-  virtualColumnChange,
-  virtualColumnMetadata,
-} from "./virtual-column.js";
+import { dataType } from "./python-function.js";
+import { ofFormerFunction, virtualColumnChange, virtualColumnMetadata } from "./virtual-column.js";
 
 const alteration = Type.Object({
   path: Type.String({ minLength: 1, description: "field path" }),

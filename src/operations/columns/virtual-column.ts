@@ -40,7 +40,9 @@ const functionMembers = {
   udf: text("the function of a LanceDB client, base64; needs udf_name"),
   udf_name: text("name of the function"),
   python: Type.Optional(
-    Type.Union([pythonSource, Type.Null()], { description: "the function as source, in place of udf" }),
+    Type.Union([pythonSource, Type.Null()], {
+      description: "the function as source, in place of udf",
+    }),
   ),
 };
 

@@ -17,7 +17,11 @@ const wanted: [RegExp, string][] = [
     "what is empty names nothing, and a list of nothing asks for nothing",
   ],
   [/\.(concurrency|num_frags|max_rows_per_fragment): minimum 1$/, "none of them would do nothing"],
-  [/\.(min_|max_)?checkpoint_size: minimum 1$/, "a call without rows would never end"],
+  [
+    /\.((min_|max_)?checkpoint|source_task)_size: minimum 1$/,
+    "a call without rows would never end",
+  ],
+  [/\.output_limit: minimum 1$/, "a view that may have no rows needs no refresh"],
   [/[?.]limit: minimum 1$/, "a page of no items never ends"],
   [/^MergeInsertIntoTable \?on: string/, "may be repeated, for keys of several fields"],
   [/\.operations\[\]\.\w+\.id: required$/, "nothing else names the table of a step"],

@@ -8,9 +8,11 @@ import random
 import signal
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import cloudpickle
+import lance
 import pyarrow as pa
 import pytest
 from chunker_view import ChunkerView
@@ -19,6 +21,7 @@ from joust_server import JoustServer, TemporaryRoot
 from waiting import wait_for
 
 import lancedb
+from lancedb.index import FTS
 
 SEED = int(os.environ.get("JOUST_TEST_SEED", time.time_ns() % 2**31))
 
@@ -40,6 +43,14 @@ def texts(rows: dict[int, str | None]) -> pa.Table:
             "text": pa.array(rows.values(), pa.string()),
         }
     )
+
+
+def encoded(schema: pa.Schema) -> str:
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def schema_of(**types) -> str:
+    return encoded(pa.schema(types.items()))
 
 
 TEXTS = {1: "one small text", 2: "", 3: "another", 4: "four five"}
@@ -105,9 +116,8 @@ def test_output_schema_names_the_columns_of_the_view(database, table, view):
             ("size", pa.float64()),
         ]
     )
-    encoded = base64.b64encode(schema.serialize().to_pybytes()).decode()
     query = f"SELECT id, text FROM {table.name}"
-    view.create(query, output_schema=encoded, outputs=None)
+    view.create(query, output_schema=encoded(schema), outputs=None)
     view.refresh()
     assert database.open_table(view.name).schema.names == schema.names
     assert rows(database, view) == [(*row[:2], float(row[2]), row[3]) for row in expected(TEXTS)]
@@ -178,9 +188,10 @@ def words({parameter}):
     assert rows(database, view) == expected(TEXTS)
 
 
-def test_a_function_of_one_column_returns_values(database, table, view):
+@pytest.mark.parametrize("body", ["text.split()", "[(word,) for word in text.split()]"])
+def test_a_function_of_one_column_returns_values(database, table, view, body):
     column = {"column": "word", "data_type": "utf8"}
-    source = "def words(text): return text.split()"
+    source = f"def words(text): return {body}"
     view.create(f"SELECT id, text FROM {table.name}", source, outputs=[column])
     view.refresh()
     words = [(row[0], row[1]) for row in expected(TEXTS)]
@@ -258,7 +269,7 @@ def test_the_payload_of_a_lancedb_client_runs(database, table, view):
     body = {
         "kind": "chunker",
         "source_query": f"SELECT id, text FROM {table.name}",
-        "output_schema": base64.b64encode(schema.serialize().to_pybytes()).decode(),
+        "output_schema": encoded(schema),
         "udtf_spec": {
             "kind": "chunker",
             "udtf": udtf,
@@ -274,6 +285,130 @@ def test_the_payload_of_a_lancedb_client_runs(database, table, view):
     assert view.columns.ended(job)["job_state"] == "DONE"
     assert rows(database, view) == expected(TEXTS)
     assert view.describe()["udtf_name"] == "words"
+
+
+def test_a_function_gets_strings_from_expressions(database, table, view):
+    # In DataFusion, substr gives a view of its argument.
+    source = """
+import pyarrow as pa
+import pyarrow.compute as pc
+
+def words(text: pa.Array):
+    assert text.type == pa.string()
+    return [[(w, len(w)) for w in one.split()] for one in pc.utf8_trim_whitespace(text).to_pylist()]
+"""
+    query = f"SELECT id, substr(text, 1, 5) AS text FROM {table.name} WHERE text <> ''"
+    view.create(query, source)
+    view.refresh()
+    assert rows(database, view) == expected({id: text[:5] for id, text in TEXTS.items()})
+
+
+def test_large_rows_are_repeated_in_several_batches(database, view, name):
+    large = {id: f"{'x' * 3_000_000} a b c d e f g h" for id in range(3)}
+    database.create_table(f"{name}_large", texts(large))
+    source = "def words(text): return [(word, 1) for word in text.split()[1:]]"
+    view.create(f"SELECT id, text FROM {name}_large", source)
+    assert view.refresh()["rows_written"] == 24
+    found = rows(database, view, ("id", "word", "__child_index", "text"))
+    assert {len(row[3]) for row in found} == {3_000_016}
+    wanted = [(id, word, n) for id in large for n, word in enumerate("abcdefgh")]
+    assert [row[:3] for row in found] == wanted
+
+
+def test_a_table_without_rows_or_fragments_gives_none(database, view, name):
+    empty = database.create_table(f"{name}_empty", schema=texts({}).schema)
+    view.create(f"SELECT id, text FROM {name}_empty")
+    assert view.refresh()["rows_written"] == 0
+    empty.add(texts({1: "a"}))
+    assert view.refresh()["mode"] == "incremental"
+    empty.delete("true")
+    assert view.refresh()["rows_removed"] == 1
+    assert rows(database, view) == []
+
+
+def test_a_table_without_stable_row_ids_is_read_as_a_whole(server, database, view, name):
+    place = Path(server.root, f"{name}_foreign.lance")
+    lance.write_dataset(texts(TEXTS), place, enable_stable_row_ids=False)
+    foreign = wait_for(lambda: opened(database, f"{name}_foreign"))
+    view.create(f"SELECT id, text FROM {name}_foreign")
+    view.refresh()
+    foreign.update(where="id = 1", values={"text": "changed"})
+    result = view.refresh()
+    assert (result["mode"], "stable ids" in result["reason"]) == ("rebuild", True)
+    assert rows(database, view) == expected({**TEXTS, 1: "changed"})
+
+
+def opened(database, name):
+    try:
+        return database.open_table(name)
+    except ValueError:
+        return None
+
+
+def test_a_clone_refreshes_like_its_view(database, table, view):
+    view.create(f"SELECT id, text FROM {table.name}")
+    view.refresh()
+    described = view.columns.post(f"/v1/table/{view.name}/describe", {})
+    clone = ChunkerView(view.columns, f"{view.name}_clone")
+    source = {"source_location": described["location"], "is_shallow": False}
+    view.columns.post(f"/v1/table/{clone.name}/clone", source)
+    table.update(where="id = 1", values={"text": "changed"})
+    assert clone.refresh()["mode"] == "incremental"
+    assert rows(database, clone) == expected({**TEXTS, 1: "changed"})
+    assert rows(database, view) == expected(TEXTS)
+
+
+def test_a_function_that_fails_for_all_rows_does_not_empty_the_view(
+    database, table, view, tmp_path
+):
+    broken = tmp_path / "broken"
+    source = f"""
+import os
+
+def words(text):
+    if os.path.exists({str(broken)!r}):
+        raise ConnectionError("no answer")
+    return [(word, len(word)) for word in text.split()]
+"""
+    view.create(f"SELECT id, text FROM {table.name}", source)
+    view.refresh()
+    broken.touch()
+    ended = view.ended(full=True)
+    assert ended["job_state"] == "FAILED"
+    assert "failed for 4, so the view keeps its rows" in ended["failure"]["message"]
+    assert "ConnectionError: no answer" in ended["failure"]["message"]
+    assert rows(database, view) == expected(TEXTS)
+
+
+def test_chunks_of_chunks_have_the_ids_of_their_view(database, table, view):
+    view.create(f"SELECT id, text FROM {table.name}")
+    view.refresh()
+    letters = ChunkerView(view.columns, f"{view.name}_letters")
+    source = "def words(word): return list(word)"
+    column = {"column": "letter", "data_type": "utf8"}
+    query = f"SELECT *, __child_index AS word_index FROM {view.name} WHERE id = 4"
+    letters.create(query, source, input_columns=["word"], outputs=[column])
+    letters.refresh()
+    found = rows(database, letters, ("word_index", "__child_index", "letter"))
+    assert found == [(n, m, c) for n, word in enumerate(("four", "five")) for m, c in enumerate(word)]
+
+
+def test_a_limit_ends_the_work(database, view, name, tmp_path):
+    log = tmp_path / "calls"
+    source = f"""
+def words(text):
+    with open({str(log)!r}, "a") as file:
+        print(text, file=file)
+    return [(text, 1)]
+"""
+    many = database.create_table(f"{name}_limited", texts({id: f"a{id}" for id in range(1_000)}))
+    many.add(texts({id: f"b{id}" for id in range(1_000)}))
+    view.create(f"SELECT id, text FROM {name}_limited", source)
+    assert view.refresh(output_limit=10)["rows_written"] == 10
+    assert len(log.read_text().split()) <= 64
+    log.unlink()
+    assert view.refresh(output_limit=1_003)["rows_written"] == 1_003
+    assert len(log.read_text().split()) <= 1_064
 
 
 def test_a_limit_of_rows_holds_until_the_next_refresh(database, table, view):
@@ -325,7 +460,7 @@ def test_new_rows_become_searchable_by_themselves(database, table, view):
     view.create(f"SELECT id, text FROM {table.name}", auto_refresh=True, with_no_data=False)
     chunks = database.open_table(view.name)
     wait_for(lambda: chunks.count_rows() == 6)
-    chunks.create_fts_index("word")
+    chunks.create_index("word", config=FTS(), wait_timeout=timedelta(seconds=60))
     table.add(texts({9: "a needle"}))
     found = wait_for(lambda: chunks.search("needle", query_type="fts").to_list())
     assert [row["id"] for row in found] == [9]
@@ -414,6 +549,21 @@ def words(text):
             "SELECT id, text FROM {t}",
             {"outputs": [{"column": "word", "data_type": "no"}]},
             "is no data type",
+        ),
+        (
+            "SELECT id, text, 1 AS __child_index FROM {t}",
+            {"inherited_columns": ["__child_index"]},
+            "which joust fills",
+        ),
+        (
+            "SELECT id, text FROM {t}",
+            {"output_schema": schema_of(word=pa.string(), __child_index=pa.int8()), "outputs": None},
+            "it must be int64",
+        ),
+        (
+            "SELECT id, text FROM {t}",
+            {"output_schema": schema_of(word=pa.json_()), "outputs": None},
+            "another extension type",
         ),
     ],
 )

@@ -73,9 +73,6 @@ export async function change(client: Client, table: string, step: Step, at: numb
 export async function expectedRows(client: Client, table: string): Promise<[string, string][]> {
   const result = await client.query(table, { k: 1000, vector: {}, with_row_id: true });
   return [...result]
-    .map((row): [string, string] => [
-      String(row._rowid),
-      value({ id: row.id, price: row.price }),
-    ])
+    .map((row): [string, string] => [String(row._rowid), value({ id: row.id, price: row.price })])
     .sort();
 }

@@ -46,6 +46,7 @@ describe("materialized views", () => {
   it("are described with their query and its source tables", async () => {
     const path = (id: string) => `/v1/materialized_view/${id}/describe`;
     expect(await joust.client.ok(path("a"), {})).toEqual({
+      kind: "query",
       query: "SELECT id FROM t",
       source_table: "t",
       source_namespace: [],

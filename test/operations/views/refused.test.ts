@@ -46,7 +46,13 @@ describe("an invalid view with a function", () => {
     ["with two functions", withSpec({ udtf, udtf_name: "f" }), 400, 13, /together with udtf/],
     ["with another checksum", withSpec(pickled), 400, 13, /udtf_sha is not/],
     ["with broken base64", withSpec({ ...pickled, udtf: "%" }), 400, 13, /base64/],
-    ["with a manifest of another checksum", withSpec({ manifest: "{}", manifest_checksum: "0" }), 400, 13, /manifest/],
+    [
+      "with a manifest of another checksum",
+      withSpec({ manifest: "{}", manifest_checksum: "0" }),
+      400,
+      13,
+      /manifest/,
+    ],
     ["without columns", withSpec({ outputs: undefined }), 400, 13, /output_schema, or outputs/],
     [
       "with two definitions of its columns",
@@ -65,7 +71,13 @@ describe("an invalid view with a function", () => {
       13,
       /gives no columns/,
     ],
-    ["in the form of the SDKs", { query: "SELECT id FROM t", udtf_spec: spec }, 400, 13, /udtf_spec/],
+    [
+      "in the form of the SDKs",
+      { query: "SELECT id FROM t", udtf_spec: spec },
+      400,
+      13,
+      /udtf_spec/,
+    ],
   ])("is rejected %s", async (_, body, status, code, detail) => {
     expectFailure(await create("refused", body), status, code, detail);
     expectFailure(await joust.client.post("/v1/table/refused/describe"), 404, 4);

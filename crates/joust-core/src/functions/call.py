@@ -111,6 +111,8 @@ class Call:
                     f"the function returned a row of {len(row)} values for {len(names)} columns"
                 )
             row = dict(zip(names, row))
+        elif isinstance(row, tuple) and len(row) == 1:
+            row = {names[0]: row[0]}
         elif not isinstance(row, dict):
             if len(names) > 1:
                 raise TypeError(

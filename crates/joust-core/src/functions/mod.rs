@@ -1,8 +1,8 @@
 //! Python functions that compute the values of virtual columns, or the rows of views, in processes of their own.
 //!
 //! [`worker`] starts a process and exchanges frames with it, and `call.py` with `worker.py` is its program. [`run`]
-//! distributes the batches of one job among processes; [`batch_size`] adapts the batches to the function. docs/functions.md says
-//! what a function can rely on, docs/design/functions.md why it is done in this way.
+//! distributes the batches of one job among processes; [`batch_size`] adapts the batches to the function.
+//! docs/functions.md says what a function can rely on, docs/design/functions.md why it is done in this way.
 
 mod batch_size;
 mod frames;
@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use crate::error::{Code, Error};
 
 pub(crate) use batch_size::BatchBounds;
-pub(crate) use run::FunctionRun;
+pub(crate) use run::{FunctionRun, sent_bytes};
 
 /// How an engine runs Python functions.
 #[derive(Debug, Clone)]

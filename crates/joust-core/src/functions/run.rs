@@ -1,11 +1,12 @@
-//! The calls of a function during one backfill.
+//! The calls of a function during one job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow::array::{ArrayRef, RecordBatch, new_empty_array, new_null_array};
+use arrow::array::{Array, ArrayRef, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::concat;
+use arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
@@ -16,17 +17,17 @@ use super::worker::{Ended, Worker, not_loaded};
 use super::{Function, Functions};
 use crate::error::{Error, Result};
 
-/// A backfill fails if more rows end their process: the function does so, not its rows.
+/// A job fails if more rows end their process: the function does so, not its rows.
 const MOST_ENDING_ROWS: usize = 64;
-/// A backfill fails if so many processes in a row end while they load the function. One may be killed from outside.
+/// A job fails if so many processes in a row end while they load the function. One may be killed from outside.
 const MOST_LOST_STARTS: usize = 3;
-/// A process that is at least this old is given up if another backfill waits for one. To start one may take seconds.
+/// A process that is at least this old is given up if another job waits for one. To start one may take seconds.
 const SLICE: Duration = Duration::from_secs(60);
 
 /// The values of a batch.
 pub struct Computed {
-    /// As many as rows. Null where the function failed.
-    pub values: ArrayRef,
+    /// The values of each call, in the order of the rows: together as many as rows. Null where the function failed.
+    pub pieces: Vec<ArrayRef>,
     /// The rows for which the function failed, in their order, with its messages.
     pub failures: Vec<(usize, String)>,
 }
@@ -86,7 +87,7 @@ impl FunctionRun {
 
     async fn compute_all(&self, arguments: &RecordBatch) -> Result<Computed> {
         let rows = arguments.num_rows();
-        let bytes_per_row = arguments.get_array_memory_size() / rows.max(1);
+        let bytes_per_row = sent_bytes(arguments) / rows.max(1);
         let mut pieces: Vec<ArrayRef> = Vec::new();
         let mut failures = Vec::new();
         // Ranges to compute; the last one is next.
@@ -125,12 +126,7 @@ impl FunctionRun {
                 }
             }
         }
-        let values = match pieces.as_slice() {
-            [] => new_empty_array(self.function.output.data_type()),
-            [one] => one.clone(),
-            _ => concat(&pieces.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
-        };
-        Ok(Computed { values, failures })
+        Ok(Computed { pieces, failures })
     }
 
     /// An idle worker, or a new one as soon as the engine admits it.
@@ -189,6 +185,29 @@ impl FunctionRun {
             self.function.name, ended.0
         )))
     }
+}
+
+impl Computed {
+    /// The values as one array of the type of the function's column.
+    pub fn values(&self, data_type: &DataType) -> Result<ArrayRef> {
+        match self.pieces.as_slice() {
+            [] => Ok(new_empty_array(data_type)),
+            [one] => Ok(one.clone()),
+            pieces => Ok(concat(
+                &pieces.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+            )?),
+        }
+    }
+}
+
+/// Bytes of the values of a batch, without the rest of buffers that it shares.
+pub fn sent_bytes(batch: &RecordBatch) -> usize {
+    let columns = batch.columns().iter().map(|column| {
+        let data = column.to_data();
+        let own = data.get_slice_memory_size();
+        own.unwrap_or_else(|_| data.get_array_memory_size())
+    });
+    columns.sum()
 }
 
 /// Ends a task when its caller is dropped.

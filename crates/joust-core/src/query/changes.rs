@@ -8,9 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use arrow::array::{
-    ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array, new_null_array,
-};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -136,9 +134,8 @@ impl Table {
                 };
                 if let (Some(filter), Some(now)) = (self.rows(), &filter) {
                     let before = filter.expression(&begin).await?;
-                    visible = Some(
-                        VisibleChanges::of(&begin, &end, &rows, (before, now.clone())).await?,
-                    );
+                    visible =
+                        Some(VisibleChanges::of(&begin, &end, &rows, (before, now.clone())).await?);
                 }
                 rows
             }

@@ -44,7 +44,7 @@ pub use functions::{Functions, functions};
 pub use information::{Information, Listed, Listing, Opener};
 pub use names::At;
 pub use output::Output;
-pub(crate) use plain::plain_type;
+pub(crate) use plain::{plain, plain_schema, plain_type};
 pub use request::{ReadStatement, read_statement};
 pub use result::{Column, Values, answer as result, rows as result_rows, schema as columns_schema};
 pub use rows::{Description, Rows};

@@ -45,11 +45,14 @@ export const otherCases: Cases = {
       also: source,
       admitted: 202,
     }),
-    json(({ space, table }) => ({ ...expanded, source_query: `SELECT id FROM "${space}$${table}"` }), {
-      title: "with a function",
-      also: (names) => [...source(names), [inSpace(names), "manage"]],
-      admitted: 201,
-    }),
+    json(
+      ({ space, table }) => ({ ...expanded, source_query: `SELECT id FROM "${space}$${table}"` }),
+      {
+        title: "with a function",
+        also: (names) => [[inSpace(names), "manage"], ...source(names)],
+        admitted: 201,
+      },
+    ),
   ],
   RefreshMaterializedView: [{ ...onView, also: source }],
   RefreshTable: [{ ...onView, also: source }],

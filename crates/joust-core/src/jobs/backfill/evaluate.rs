@@ -95,8 +95,9 @@ impl Binding {
             }
             (Computation::Function(_), Some(run)) => {
                 let done = run.compute(self.arguments.batch(&batch)?).await?;
+                let values = done.values(&self.data_type)?;
                 failures = done.failures;
-                done.values
+                values
             }
             (Computation::Function(function), None) => {
                 return Err(Functions::missing(

@@ -31,8 +31,8 @@ use crate::table::Table;
 pub struct Computed<'a> {
     pub written: &'a Written,
     pub replaced: &'a Replaced,
-    /// Whether the rows do not depend on those of the view.
-    pub is_full: bool,
+    /// Whether the rows are right only for the state `before`.
+    pub depends_on_state: bool,
     /// Whether the view has a column with the ids of the source's rows, and all rows that come from the source.
     pub has_source_ids: bool,
     /// The versions that were read.
@@ -53,7 +53,7 @@ impl Table {
         let mut attempts = Attempts::at(Policy::Rewrite);
         loop {
             let newest = self.newest().await?;
-            if !computed.is_full && State::of(&newest).as_ref() != computed.before {
+            if computed.depends_on_state && State::of(&newest).as_ref() != computed.before {
                 return Err(other_refresh());
             }
             let removal = match computed.replaced {

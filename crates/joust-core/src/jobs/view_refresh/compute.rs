@@ -15,6 +15,7 @@ use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
 use lance::Dataset;
 
+use super::expansion::Failures;
 use super::groups::{GroupKeys, Groups};
 use super::plans::{group_keys, merged, over, some_groups, with_row_ids};
 use super::scope::{Changes, ReplacedRows, Scope};
@@ -24,13 +25,16 @@ use super::write::{Rows, Written, write};
 use super::{Refresh, Source, expansion, query};
 use crate::error::{Code, Error, Result};
 use crate::jobs::checkpoint::Checkpoint;
-use crate::jobs::row_failures::RowFailure;
 use crate::planning::planned;
 use crate::query::ChangedRows;
 use crate::schema::ViewFunction;
 use crate::sql::{ScanSize, SourceTable, plain_type};
-use crate::table::Table;
+use crate::table::{Table, rows_in};
 use crate::work::WorkContext;
+
+/// Bytes and rows of a batch that is read for a function.
+const SCAN_BYTES: usize = 16 << 20;
+const SCAN_ROWS: usize = 8_192;
 
 /// The rows of the view that the computed ones replace.
 pub enum Replaced {
@@ -55,10 +59,7 @@ pub struct Computation {
     pub replaced: Replaced,
     /// Why all rows were computed.
     pub full_because: Option<Cow<'static, str>>,
-    /// The first rows of the source for which the view's function failed.
-    pub failures: Vec<RowFailure>,
-    /// Fragments of the source with such rows, and the number of these.
-    pub failed_fragments: Vec<(u64, u64)>,
+    pub failures: Failures,
     /// What the commit makes useless.
     pub checkpoint: Option<Checkpoint>,
 }
@@ -69,11 +70,17 @@ impl Computation {
             written,
             replaced,
             full_because,
-            failures: Vec::new(),
-            failed_fragments: Vec::new(),
+            failures: Failures::default(),
             checkpoint: None,
         }
     }
+}
+
+/// What a refresh found.
+pub enum Outcome {
+    /// There is nothing to commit. With a function, an earlier run of the job may have committed.
+    UpToDate(Failures),
+    Computed(Computation),
 }
 
 /// What a refresh works with.
@@ -89,8 +96,8 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Computes the rows of the view; `None`: it is up to date.
-    pub async fn compute(&self, work: &WorkContext) -> Result<Option<Computation>> {
+    /// Computes the rows of the view.
+    pub async fn compute(&self, work: &WorkContext) -> Result<Outcome> {
         let view = Schema::from(self.view.schema());
         let query = (self.sql, self.function);
         let (plan, shape) = planned_query(&self.context, query, self.sources, &view).await?;
@@ -106,13 +113,13 @@ impl Inputs<'_> {
             return self.expand(&plan, function, source, scope, work).await;
         }
         let reason = match (scope, &shape, self.sources) {
-            (Scope::Nothing, ..) => return Ok(None),
+            (Scope::Nothing, ..) => return Ok(Outcome::UpToDate(Failures::default())),
             (Scope::All(reason), ..) => reason,
             (Scope::Changed(changes), shape, [(_, source)]) => {
                 match self.changed(&plan, shape, source, changes).await? {
                     Ok((rows, replaced)) => {
                         let written = self.write_rows(rows, work).await?;
-                        return Ok(Some(Computation::new(written, replaced, None)));
+                        return Ok(Outcome::Computed(Computation::new(written, replaced, None)));
                     }
                     Err(reason) => reason.into(),
                 }
@@ -126,7 +133,8 @@ impl Inputs<'_> {
             _ => Rows::of(self.run(plan).await?),
         };
         let written = self.write_rows(rows, work).await?;
-        Ok(Some(Computation::new(written, Replaced::All, Some(reason))))
+        let computed = Computation::new(written, Replaced::All, Some(reason));
+        Ok(Outcome::Computed(computed))
     }
 
     /// The rows that come from changed rows, or the reason why all rows have to be computed.
@@ -219,7 +227,12 @@ impl Inputs<'_> {
         rows: Option<ChangedRows>,
         plan_of: fn(&LogicalPlan, &Arc<dyn TableProvider>) -> Result<LogicalPlan>,
     ) -> Result<SendableRecordBatchStream> {
-        let table = SourceTable::new(source.clone(), ScanSize::default())
+        let mut size = ScanSize::default();
+        if self.function.is_some() {
+            // A function may get documents or images.
+            size.batch = Some(rows_in(source, SCAN_BYTES).min(SCAN_ROWS));
+        }
+        let table = SourceTable::new(source.clone(), size)
             .with_row_ids()
             .with_changed(rows);
         let table: Arc<dyn TableProvider> = Arc::new(table);

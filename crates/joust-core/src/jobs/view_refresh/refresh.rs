@@ -9,7 +9,7 @@
 use tracing::{Instrument, info_span};
 
 use super::commit::Computed;
-use super::compute::Inputs;
+use super::compute::{Inputs, Outcome};
 use super::state::State;
 use super::{Refresh, RefreshMode, Refreshed, ViewDefinition};
 use crate::error::Result;
@@ -61,24 +61,28 @@ impl Table {
         let sources: Vec<_> = sources.iter().map(|(_, dataset)| dataset.clone()).collect();
         let function = definition.function.map(|one| (one.name, one.version));
         let source_versions = sources.iter().map(|source| source.version_id()).collect();
-        let Some(computed) = computed else {
-            return Ok(Refreshed {
-                version: view.version_id(),
-                mode: RefreshMode::Incremental,
-                rows_written: 0,
-                rows_removed: 0,
-                source_versions,
-                failures: Vec::new(),
-                failed_fragments: Vec::new(),
-                function,
-            });
+        let computed = match computed {
+            Outcome::Computed(computed) => computed,
+            Outcome::UpToDate(failures) => {
+                return Ok(Refreshed {
+                    version: view.version_id(),
+                    mode: RefreshMode::Incremental,
+                    rows_written: 0,
+                    rows_removed: 0,
+                    source_versions,
+                    failures: failures.rows,
+                    failed_fragments: failures.fragments,
+                    function,
+                });
+            }
         };
         work.set_committing(true);
         let committed = table
             .commit_refresh(&Computed {
                 written: &computed.written,
                 replaced: &computed.replaced,
-                is_full: computed.full_because.is_some(),
+                // The checkpoint of a full refresh belongs to a state, too.
+                depends_on_state: computed.full_because.is_none() || function.is_some(),
                 // A view with a limit lacks rows: only a full refresh adds them.
                 has_source_ids: function.is_some() && refresh.output_limit.is_none(),
                 sources: &sources,
@@ -97,8 +101,8 @@ impl Table {
             rows_written: computed.written.rows,
             rows_removed: committed.rows_removed,
             source_versions,
-            failures: computed.failures,
-            failed_fragments: computed.failed_fragments,
+            failures: computed.failures.rows,
+            failed_fragments: computed.failures.fragments,
             function,
         })
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int32Array, ListArray, RecordBatch, UInt32Array, UInt64Array,
+};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
@@ -52,21 +54,44 @@ impl Layout {
     }
 
     /// The rows of the view for some rows of the query, whose last column is the row id. `results`: a list of structs for
-    /// each of them; none for a null.
-    pub fn rows(&self, query: &RecordBatch, results: &ArrayRef) -> Result<RecordBatch> {
+    /// each of them; none for a null. A batch has about `most_bytes` at most: a row of the query may be large, and each of
+    /// its rows repeats it.
+    pub fn rows(
+        &self,
+        query: &RecordBatch,
+        results: &ArrayRef,
+        most_bytes: usize,
+    ) -> Result<Vec<RecordBatch>> {
         let lists = results.as_list_opt::<i32>().ok_or_else(other_results)?;
-        let (mut parents, mut children, mut positions) = (Vec::new(), Vec::new(), Vec::new());
-        for (row, range) in (0_u32..).zip(lists.offsets().windows(2)) {
-            if lists.is_null(row as usize) {
+        let outputs =
+            lists.values().to_data().get_slice_memory_size()? / lists.values().len().max(1);
+        let inherited = self.inherited_bytes(query)?;
+        let mut batches = Vec::new();
+        let (mut made, mut bytes) = (Made::default(), 0);
+        for (row, range) in lists.offsets().windows(2).enumerate() {
+            if lists.is_null(row) {
                 continue;
             }
             for (position, child) in (0_i32..).zip(range[0]..range[1]) {
-                parents.push(row);
-                children.push(child as u32);
-                positions.push(position);
+                made.parents.push(row as u32);
+                made.children.push(child as u32);
+                made.positions.push(position);
+                bytes += inherited[row] + outputs;
+                if bytes >= most_bytes {
+                    batches.push(self.batch(query, lists, std::mem::take(&mut made))?);
+                    bytes = 0;
+                }
             }
         }
-        let (parents, children) = (UInt32Array::from(parents), UInt32Array::from(children));
+        if !made.parents.is_empty() {
+            batches.push(self.batch(query, lists, made)?);
+        }
+        Ok(batches)
+    }
+
+    fn batch(&self, query: &RecordBatch, lists: &ListArray, made: Made) -> Result<RecordBatch> {
+        let parents = UInt32Array::from(made.parents);
+        let children = UInt32Array::from(made.children);
         let columns = self.parts.iter().map(|part| match part {
             Part::Query(at) => Ok(take(query.column(*at), &parents, None)?),
             Part::Output(name) => {
@@ -74,11 +99,42 @@ impl Layout {
                 Ok(take(&column, &children, None)?)
             }
             Part::SourceRowId => Ok(take(row_ids(query)?, &parents, None)?),
-            Part::ChildIndex => Ok(Arc::new(Int32Array::from(positions.clone())) as ArrayRef),
+            Part::ChildIndex => Ok(Arc::new(Int32Array::from(made.positions.clone())) as ArrayRef),
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
+
+    /// Bytes that each row of the query gives to each of its rows: those of texts and bytes of the row itself, and the
+    /// average of other values.
+    fn inherited_bytes(&self, query: &RecordBatch) -> Result<Vec<usize>> {
+        let rows = query.num_rows();
+        let mut bytes = vec![size_of::<u64>(); rows];
+        for part in &self.parts {
+            let Part::Query(at) = part else { continue };
+            let column = query.column(*at);
+            let data = column.to_data();
+            let average = data.get_slice_memory_size()? / rows.max(1);
+            for (row, bytes) in bytes.iter_mut().enumerate() {
+                *bytes += match column.data_type() {
+                    DataType::Utf8 => column.as_string::<i32>().value_length(row) as usize,
+                    DataType::LargeUtf8 => column.as_string::<i64>().value_length(row) as usize,
+                    DataType::Binary => column.as_binary::<i32>().value_length(row) as usize,
+                    DataType::LargeBinary => column.as_binary::<i64>().value_length(row) as usize,
+                    _ => average,
+                };
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// Rows of the view: the row of the query of each, its struct, and its position among those of the same row.
+#[derive(Default)]
+struct Made {
+    parents: Vec<u32>,
+    children: Vec<u32>,
+    positions: Vec<i32>,
 }
 
 /// The ids of the source's rows, which are the last column of the query.
@@ -99,8 +155,9 @@ fn other_results() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, ListArray, StringArray, StructArray};
+    use arrow::array::{Int64Array, StringArray, StructArray};
     use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+    use arrow::compute::concat_batches;
 
     use super::*;
 
@@ -144,7 +201,13 @@ mod tests {
             ("_rowid", row_ids),
         ])
         .unwrap();
-        let made = layout.rows(&rows, &results()).unwrap();
+        let made = layout.rows(&rows, &results(), usize::MAX).unwrap();
+        assert_eq!(made.len(), 1);
+        // With a small limit each row is a batch.
+        let each = layout.rows(&rows, &results(), 1).unwrap();
+        assert_eq!(each.len(), 4);
+        assert_eq!(concat_batches(&layout.schema, &each).unwrap(), made[0]);
+        let made = &made[0];
         let of = |name: &str| made.column_by_name(name).unwrap().clone();
         let positions: ArrayRef = Arc::new(Int32Array::from(vec![0, 1, 0, 1]));
         assert_eq!(&of(CHILD_INDEX), &positions);

@@ -1,56 +1,37 @@
 //! The refresh of a view with a function.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use datafusion::dataframe::DataFrame;
-use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, stream};
+use futures::{TryStreamExt, stream};
 use lance::Dataset;
-use lance::dataset::rowids::load_row_id_sequence;
 use lance_table::format::Fragment;
-use parking_lot::Mutex;
 
-use super::super::compute::{Computation, Inputs, Replaced};
+use super::super::compute::{Computation, Inputs, Outcome, Replaced};
 use super::super::plans::with_row_ids;
 use super::super::scope::Scope;
 use super::super::write::{Rows, Written};
-use super::rows::{Layout, row_ids};
+use super::expander::Expander;
+use super::rows::Layout;
 use super::schema;
-use super::units::{Unit, Units};
-use crate::error::Result;
+use super::units::{Failures, Unit, Units};
+use crate::error::{Error, Result};
 use crate::functions::{BatchBounds, Function, FunctionRun, Functions};
 use crate::jobs::checkpoint::{Checkpoint, INTERVAL};
-use crate::jobs::row_failures::{MOST_FAILURES, RowFailure};
 use crate::query::ChangedRows;
-use crate::schema::{Arguments, ViewFunction};
+use crate::schema::ViewFunction;
+use crate::sql::plain_schema;
 use crate::work::WorkContext;
 
 /// Default and largest number of processes of a function.
 const PROCESSES: usize = 2;
 const MOST_PROCESSES: usize = 16;
-/// Bytes of the rows whose results are in memory at once, for each process.
-const SLICE_BYTES: usize = 4 << 20;
-
-/// Makes rows of a view from rows of its query.
-struct Expander {
-    run: Arc<FunctionRun>,
-    processes: usize,
-    arguments: Arguments,
-    layout: Layout,
-    /// The rows of the query's table for which the function failed, by their ids.
-    failures: Mutex<Vec<(u64, String)>>,
-    /// Rows of the query that are done.
-    done: AtomicU64,
-}
 
 impl Inputs<'_> {
-    /// Computes the rows of the view from the rows of the source that have changed, or from all; `None`: the view is up to
-    /// date.
+    /// Computes the rows of the view from the rows of the source that have changed, or from all.
     pub(in super::super) async fn expand(
         &self,
         plan: &DataFrame,
@@ -58,10 +39,20 @@ impl Inputs<'_> {
         source: &Arc<Dataset>,
         scope: Scope,
         work: &WorkContext,
-    ) -> Result<Option<Computation>> {
-        let expander = self.expander(plan, function).await?;
+    ) -> Result<Outcome> {
+        let checkpoint = match &self.refresh.job {
+            Some(job) => Some(Checkpoint::of(self.table, job).await?),
+            None => None,
+        };
         let (rows, replaced, full_because) = match scope {
-            Scope::Nothing => return Ok(None),
+            Scope::Nothing => {
+                let Some(checkpoint) = checkpoint else {
+                    return Ok(Outcome::UpToDate(Failures::default()));
+                };
+                let failures = Failures::of_earlier_run(&checkpoint).await;
+                checkpoint.remove().await;
+                return Ok(Outcome::UpToDate(failures));
+            }
             Scope::All(reason) => (all_rows(source), Replaced::All, Some(reason)),
             Scope::Changed(changes) => match changes.replaced(source).await? {
                 Some(replaced) => {
@@ -74,47 +65,44 @@ impl Inputs<'_> {
                 }
             },
         };
-        let checkpoint = match &self.refresh.job {
-            Some(job) => Some(Checkpoint::of(self.table, job).await?),
-            None => None,
-        };
+        let expander = self.expander(plan, function).await?;
         let mut units = Units::new(checkpoint, self.identity(function, source, &rows)).await;
         loop {
             let missing = units.missing(&rows.fragments);
-            self.compute_units(
-                &mut units,
-                &expander,
-                plan,
-                source,
-                (missing, rows.after),
-                work,
-            )
-            .await?;
+            let missing = (missing, rows.after);
+            self.compute_units(&mut units, &expander, plan, source, missing, work)
+                .await?;
             if units.check(self.view).await? {
                 break;
             }
         }
-        let mut failures = Vec::new();
-        for unit in units.done() {
-            failures.extend(unit.failures.iter().cloned());
-        }
-        failures.truncate(MOST_FAILURES);
-        let failed = units.done().iter().filter(|unit| unit.failed > 0);
-        let failed_fragments = failed
-            .map(|unit| (unit.source.id, unit.failed))
-            .collect::<Vec<_>>();
         let fragments = units.done().iter().flat_map(|unit| unit.fragments.clone());
-        Ok(Some(Computation {
-            written: Written::new(
-                fragments.collect(),
-                units.done().iter().map(|unit| unit.rows).sum(),
-            ),
+        let rows = units.done().iter().map(|unit| unit.rows).sum();
+        let failures = units.failures();
+        if matches!(replaced, Replaced::All) && rows == 0 && !failures.rows.is_empty() {
+            self.check_empty(function, &failures).await?;
+        }
+        Ok(Outcome::Computed(Computation {
+            written: Written::new(fragments.collect(), rows),
             replaced,
             full_because,
             failures,
-            failed_fragments,
             checkpoint: units.into_checkpoint(),
         }))
+    }
+
+    /// A function that fails for all rows, because a service is away for example, must not empty the view.
+    async fn check_empty(&self, function: &ViewFunction, failures: &Failures) -> Result<()> {
+        if self.view.count_rows(None).await? == 0 {
+            return Ok(());
+        }
+        let first = failures.rows.first().map_or("", |one| &one.message);
+        Err(Error::invalid(format!(
+            "the function `{}` gave no rows and failed for {}, so the view keeps its rows; the first \
+             failure: {first}",
+            function.name,
+            failures.fragments.iter().map(|(_, rows)| rows).sum::<u64>(),
+        )))
     }
 
     /// Computes fragments of the source one after the other, until the view has as many rows as the request allows.
@@ -139,11 +127,10 @@ impl Inputs<'_> {
             if room == Some(0) {
                 return Ok(());
             }
-            expander.done.store(0, Ordering::Relaxed);
             let progress = {
                 let (expander, work) = (expander.clone(), work.clone());
                 move |_| {
-                    let done = passed + expander.done.load(Ordering::Relaxed);
+                    let done = passed + expander.done();
                     work.report("refresh", done, Some(total));
                 }
             };
@@ -153,9 +140,16 @@ impl Inputs<'_> {
             };
             let unit = async {
                 let rows = self.run_over(plan, source, Some(one), with_row_ids).await?;
-                let rows = limited(expander.rows(rows), room);
+                let rows = limited(expander.rows(rows, room.is_some()), room);
                 let written = self.write(Rows::of(rows), progress).await?;
-                expander.unit(source, fragment.clone(), written).await
+                let (failed, failures) = expander.failures(source, &fragment).await?;
+                Ok::<_, Error>(Unit {
+                    source: fragment.clone(),
+                    fragments: written.fragments(0)?,
+                    rows: written.rows,
+                    failed,
+                    failures,
+                })
             };
             tokio::pin!(unit);
             // The checkpoint has the units before soon, although this one may take hours.
@@ -178,7 +172,7 @@ impl Inputs<'_> {
         let functions = self.table.tables().functions();
         let functions = functions.ok_or_else(|| Functions::missing("the view", &function.name))?;
         let view = Schema::from(self.view.schema());
-        let query = plan.schema().as_arrow();
+        let query = plain_schema(plan.schema().inner());
         let output = schema::result_type(&view, function);
         let called = Function {
             name: function.name.clone(),
@@ -191,19 +185,12 @@ impl Inputs<'_> {
         let processes = self.refresh.concurrency.unwrap_or(PROCESSES);
         let processes = processes.clamp(1, MOST_PROCESSES);
         let bounds = BatchBounds::new(None, self.refresh.call_rows)?;
-        Ok(Arc::new(Expander {
-            run: Arc::new(FunctionRun::new(
-                functions.clone(),
-                called,
-                processes,
-                bounds,
-            )),
+        Ok(Arc::new(Expander::new(
+            FunctionRun::new(functions.clone(), called, processes, bounds),
             processes,
-            arguments: schema::arguments(query, &function.inputs)?,
-            layout: Layout::new(query, &view, &function.inherited)?,
-            failures: Mutex::default(),
-            done: AtomicU64::new(0),
-        }))
+            schema::arguments(&query, &function.inputs)?,
+            Layout::new(&query, &view, &function.inherited)?,
+        )))
     }
 
     /// What the rows of a unit depend on, beside its fragment.
@@ -233,117 +220,20 @@ fn all_rows(source: &Dataset) -> ChangedRows {
     }
 }
 
-impl Expander {
-    /// The rows of the view for rows of the query, in the order of these.
-    fn rows(self: &Arc<Self>, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
-        let slices = rows.flat_map(|batch| {
-            let slices = batch.map(|batch| slices(&batch).into_iter().map(Ok).collect::<Vec<_>>());
-            stream::iter(slices.unwrap_or_else(|error| vec![Err(error)]))
-        });
-        let expander = self.clone();
-        let rows = slices.map(move |slice: DataFusionResult<RecordBatch>| {
-            let expander = expander.clone();
-            async move {
-                let rows = expander.expand(slice?).await;
-                rows.map_err(|error| DataFusionError::External(Box::new(error)))
-            }
-        });
-        Box::pin(RecordBatchStreamAdapter::new(
-            self.layout.schema.clone(),
-            rows.buffered(self.processes),
-        ))
-    }
-
-    async fn expand(&self, rows: RecordBatch) -> Result<RecordBatch> {
-        let computed = self.run.compute(self.arguments.batch(&rows)?).await?;
-        if !computed.failures.is_empty() {
-            let ids = row_ids(&rows)?.values();
-            let failures = computed.failures.into_iter();
-            let failures = failures.map(|(row, message)| (ids[row], message));
-            self.failures.lock().extend(failures);
-        }
-        self.done
-            .fetch_add(rows.num_rows() as u64, Ordering::Relaxed);
-        self.layout.rows(&rows, &computed.values)
-    }
-
-    /// The unit of a fragment whose rows are written.
-    async fn unit(&self, source: &Dataset, fragment: Fragment, written: Written) -> Result<Unit> {
-        let failed = std::mem::take(&mut *self.failures.lock());
-        Ok(Unit {
-            rows: written.rows,
-            fragments: written.fragments(0)?,
-            failed: failed.len() as u64,
-            failures: placed(source, &fragment, failed).await?,
-            source: fragment,
-        })
-    }
-}
-
-/// The rows of a fragment that failed, by their ids, in their order there.
-async fn placed(
-    source: &Dataset,
-    fragment: &Fragment,
-    mut failed: Vec<(u64, String)>,
-) -> Result<Vec<RowFailure>> {
-    failed.sort_by_key(|(id, _)| *id);
-    failed.truncate(MOST_FAILURES);
-    if failed.is_empty() {
-        return Ok(Vec::new());
-    }
-    let offsets: Vec<(u64, u64)> = match source.manifest().uses_stable_row_ids() {
-        true => {
-            let ids = load_row_id_sequence(source, fragment).await?;
-            let is_failed = |id: &u64| failed.binary_search_by_key(id, |(id, _)| *id).is_ok();
-            let places = ids.iter().zip(0_u64..);
-            places.filter(|(id, _)| is_failed(id)).collect()
-        }
-        // The id of a row is its address.
-        false => {
-            let ids = failed.iter().map(|(id, _)| *id);
-            ids.map(|id| (id, id & 0xffff_ffff)).collect()
-        }
-    };
-    let mut failures = Vec::with_capacity(failed.len());
-    for (id, offset) in offsets {
-        if let Ok(at) = failed.binary_search_by_key(&id, |(id, _)| *id) {
-            failures.push(RowFailure {
-                fragment: fragment.id,
-                offset,
-                message: failed[at].1.clone(),
-            });
-        }
-    }
-    failures.sort_by_key(|failure| failure.offset);
-    Ok(failures)
-}
-
-/// The parts of a batch with about as many bytes as a process gets at once.
-fn slices(batch: &RecordBatch) -> Vec<RecordBatch> {
-    let rows = batch.num_rows();
-    let bytes_per_row = batch.get_array_memory_size() / rows.max(1);
-    let most = (SLICE_BYTES / bytes_per_row.max(1)).max(1);
-    (0..rows)
-        .step_by(most)
-        .map(|first| batch.slice(first, most.min(rows - first)))
-        .collect()
-}
-
-/// The first rows of a stream, as many as there is room for.
+/// The first rows of a stream, as many as there is room for. It does not wait for others.
 fn limited(rows: SendableRecordBatchStream, room: Option<u64>) -> SendableRecordBatchStream {
-    let Some(mut room) = room else { return rows };
+    let Some(room) = room else { return rows };
     let schema = rows.schema();
-    let rows = rows.scan((), move |(), batch| {
-        let limited = match batch {
-            _ if room == 0 => None,
-            Ok(batch) => {
-                let taken = (batch.num_rows() as u64).min(room);
-                room -= taken;
-                Some(Ok(batch.slice(0, taken as usize)))
-            }
-            Err(error) => Some(Err(error)),
+    let rows = stream::try_unfold((rows, room), |(mut rows, room)| async move {
+        if room == 0 {
+            return Ok(None);
+        }
+        let Some(batch) = rows.try_next().await? else {
+            return Ok(None);
         };
-        std::future::ready(limited)
+        let taken = (batch.num_rows() as u64).min(room);
+        let batch = batch.slice(0, taken as usize);
+        Ok(Some((batch, (rows, room - taken))))
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }

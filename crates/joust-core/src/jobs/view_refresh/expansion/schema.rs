@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use lance_core::datatypes::Schema as LanceSchema;
+use lance_core::datatypes::{Field as LanceField, Schema as LanceSchema};
 
 use super::super::schema as view_schema;
 use super::{CHILD_INDEX, NewViewFunction, SOURCE_ROW_ID};
 use crate::error::{Code, Error, Result};
 use crate::names::{check_column, short};
 use crate::schema::{Arguments, ViewFunction};
+use crate::sql::plain_schema;
 use crate::table::data_type;
 
 /// The columns of a new view.
@@ -44,24 +45,37 @@ pub fn stored(
             )));
         }
     }
-    if outputs(&columns.schema, &columns.inherited).is_empty() {
+    let outputs = outputs(&columns.schema, &columns.inherited);
+    if outputs.is_empty() {
         return Err(Error::invalid(
             "the function gives no columns: each column of the view is one of the query",
         ));
+    }
+    for field in &outputs {
+        // Functions return plain values, whose storage form Lance would not check.
+        if field.extension_type_name().is_some() || LanceField::try_from(field.as_ref())?.is_blob()
+        {
+            return Err(Error::invalid(format!(
+                "the function gives the column `{}`, which has JSON, blobs or another extension \
+                 type: give it a plain type, such as utf8 or large_binary",
+                short(field.name())
+            )));
+        }
     }
     Ok(columns)
 }
 
 /// The arguments of a function among the columns of a query.
 pub fn arguments(query: &Schema, inputs: &[String]) -> Result<Arguments> {
-    Arguments::of(&LanceSchema::try_from(query)?, "query", inputs)
+    let query = plain_schema(&Arc::new(query.clone()));
+    Arguments::of(&LanceSchema::try_from(query.as_ref())?, "query", inputs)
 }
 
 /// The columns that the function gives.
 pub fn outputs(view: &Schema, inherited: &[String]) -> Fields {
     let fields = view.fields().iter().filter(|field| {
         let name = field.name();
-        name != SOURCE_ROW_ID && name != CHILD_INDEX && !inherited.contains(name)
+        !is_own(name) && !inherited.contains(name)
     });
     fields.cloned().collect()
 }
@@ -72,6 +86,11 @@ pub fn result_type(view: &Schema, function: &ViewFunction) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(row, true)))
 }
 
+/// Whether joust fills a column of this name.
+fn is_own(name: &str) -> bool {
+    name == SOURCE_ROW_ID || name == CHILD_INDEX
+}
+
 /// Names that are also names of the query's columns are those columns; the function gives the others.
 fn of_declared(own: &Schema, declared: &Schema) -> Result<Columns> {
     let mut inherited = Vec::new();
@@ -79,10 +98,15 @@ fn of_declared(own: &Schema, declared: &Schema) -> Result<Columns> {
     for field in declared.fields() {
         let name = field.name().as_str();
         let mut field = view_schema::stored_field(field)?;
-        if name == SOURCE_ROW_ID || name == CHILD_INDEX {
-            if !field.data_type().is_integer() {
+        if is_own(name) {
+            let is_wide = match field.data_type() {
+                DataType::Int64 | DataType::UInt64 => true,
+                DataType::Int32 | DataType::UInt32 => name == CHILD_INDEX,
+                _ => false,
+            };
+            if !is_wide {
                 return Err(mismatch(format!(
-                    "says that `{name}` is {}: it must be an integer",
+                    "says that `{name}` is {}: it must be int64",
                     field.data_type()
                 )));
             }
@@ -107,10 +131,16 @@ fn of_declared(own: &Schema, declared: &Schema) -> Result<Columns> {
 }
 
 fn of_function(own: &Schema, function: &NewViewFunction) -> Result<Columns> {
-    let names = own.fields().iter().map(|field| field.name().clone());
-    let inherited = function.inherited.clone().unwrap_or(names.collect());
+    let names = own.fields().iter().map(|field| field.name());
+    let all = names.filter(|name| !is_own(name)).cloned().collect();
+    let inherited = function.inherited.clone().unwrap_or(all);
     let mut fields = Vec::with_capacity(inherited.len() + function.outputs.len() + 2);
     for name in &inherited {
+        if is_own(name) {
+            return Err(Error::invalid(format!(
+                "the view inherits a column `{name}`, which joust fills: name it with AS"
+            )));
+        }
         let field = own.field_with_name(name).map_err(|_| {
             Error::new(
                 Code::TableColumnNotFound,
@@ -123,7 +153,7 @@ fn of_function(own: &Schema, function: &NewViewFunction) -> Result<Columns> {
         fields.push(field.clone());
     }
     for (name, data_type) in &function.outputs {
-        if name == SOURCE_ROW_ID || name == CHILD_INDEX {
+        if is_own(name) {
             return Err(Error::invalid(format!(
                 "the function gives a column `{name}`, which joust fills: give it another name"
             )));

@@ -24,6 +24,32 @@ pub struct Unit {
     pub failures: Vec<RowFailure>,
 }
 
+/// The rows of the source for which the function failed.
+#[derive(Debug, Default)]
+pub struct Failures {
+    /// The first of them.
+    pub rows: Vec<RowFailure>,
+    /// Fragments with such rows, and the number of these.
+    pub fragments: Vec<(u64, u64)>,
+}
+
+impl Failures {
+    fn of(units: &[Unit]) -> Self {
+        let rows = units.iter().flat_map(|unit| unit.failures.iter().cloned());
+        let failed = units.iter().filter(|unit| unit.failed > 0);
+        Self {
+            rows: rows.take(MOST_FAILURES).collect(),
+            fragments: failed.map(|unit| (unit.source.id, unit.failed)).collect(),
+        }
+    }
+
+    /// Those that an earlier run of the job has found. It committed, or another refresh did.
+    pub async fn of_earlier_run(checkpoint: &Checkpoint) -> Self {
+        let content: Option<Content> = checkpoint.load().await;
+        content.map_or_else(Self::default, |content| Self::of(&content.units))
+    }
+}
+
 /// The computed fragments of a refresh.
 pub struct Units {
     done: Vec<Unit>,
@@ -101,8 +127,8 @@ impl Units {
                 .map(|file| data.clone().join(file.path.as_str()))
                 .collect()
         };
-        let all = self.done.iter().flat_map(paths);
-        let lasting: HashSet<Path> = checkpoint.lasting(all).await?;
+        let all: Vec<Path> = self.done.iter().flat_map(paths).collect();
+        let lasting: HashSet<Path> = checkpoint.lasting(all.into_iter()).await?;
         let before = self.done.len();
         self.done
             .retain(|unit| paths(unit).iter().all(|path| lasting.contains(path)));
@@ -111,6 +137,10 @@ impl Units {
 
     pub fn done(&self) -> &[Unit] {
         &self.done
+    }
+
+    pub fn failures(&self) -> Failures {
+        Failures::of(&self.done)
     }
 
     /// The checkpoint, which the commit makes useless.
