@@ -5,6 +5,7 @@
 //! and the deleted rows are the ids that only the earlier version has. A row that changed several times is reported
 //! once, with its last values.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -129,7 +130,7 @@ impl Table {
                 let begin = self.begin_of_changes(from).await?;
                 check_each(&end, from + 1..=end.version_id()).await?;
                 let rows = ChangedRows {
-                    fragments: changed_fragments(&begin, &end),
+                    fragments: changed_fragments(&begin, &end, &all_fields(&end)),
                     after: Some(from),
                 };
                 if let (Some(filter), Some(now)) = (self.rows(), &filter) {
@@ -235,6 +236,11 @@ impl Columns {
         }
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }
+}
+
+fn all_fields(dataset: &Dataset) -> HashSet<i32> {
+    let fields = dataset.schema().fields_pre_order();
+    fields.map(|field| field.id).collect()
 }
 
 fn kinds(rows: usize, kind: impl Fn(usize) -> &'static str) -> ArrayRef {

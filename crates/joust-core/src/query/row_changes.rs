@@ -2,7 +2,7 @@
 //!
 //! A row has one id for its whole life, and the versions in which it was created and last updated.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
@@ -103,19 +103,41 @@ impl ChangedRows {
     }
 }
 
-/// The fragments of `end` that may have rows which `begin` has not, or has with other values.
-pub(crate) fn changed_fragments(begin: &Dataset, end: &Dataset) -> Vec<Fragment> {
-    fragments_unlike(begin, end, |_, _| true)
+/// The fragments of `end` that may have rows which `begin` has not, or has with other values of these fields.
+///
+/// Changed values are in new files, so the versions of the rows do not matter: Lance also gives rows a new version when
+/// another column of them changes.
+pub(crate) fn changed_fragments(
+    begin: &Dataset,
+    end: &Dataset,
+    fields: &HashSet<i32>,
+) -> Vec<Fragment> {
+    fragments_unlike(begin, end, |former, now| {
+        files_of(former, fields) == files_of(now, fields)
+    })
+}
+
+/// The files with the values of some fields.
+fn files_of<'a>(fragment: &'a Fragment, fields: &HashSet<i32>) -> Vec<(i32, &'a str)> {
+    let files = fragment.files.iter();
+    let mut found: Vec<_> = files
+        .flat_map(|file| file.fields.iter().map(|field| (*field, file.path.as_str())))
+        .filter(|(field, _)| fields.contains(field))
+        .collect();
+    found.sort_unstable();
+    found
 }
 
 /// The fragments of `begin` that may have rows which `end` has not, or has with other values.
 pub(crate) fn former_fragments(begin: &Dataset, end: &Dataset) -> Vec<Fragment> {
     fragments_unlike(end, begin, |now, former| {
-        now.deletion_file == former.deletion_file
+        now.files == former.files
+            && now.deletion_file == former.deletion_file
+            && now.last_updated_at_version_meta == former.last_updated_at_version_meta
     })
 }
 
-/// The fragments of `of` that `other` has not with the same values, or for which `is_same` is false.
+/// The fragments of `of` that `other` has not, or for which `is_same` is false.
 fn fragments_unlike(
     other: &Dataset,
     of: &Dataset,
@@ -127,11 +149,8 @@ fn fragments_unlike(
         .map(|fragment| (fragment.id, fragment))
         .collect();
     let is_known = |fragment: &Fragment| {
-        known.get(&fragment.id).is_some_and(|known| {
-            known.files == fragment.files
-                && known.last_updated_at_version_meta == fragment.last_updated_at_version_meta
-                && is_same(known, fragment)
-        })
+        let known = known.get(&fragment.id);
+        known.is_some_and(|known| is_same(known, fragment))
     };
     let fragments = of.fragments().iter();
     fragments.filter(|own| !is_known(own)).cloned().collect()

@@ -18,6 +18,7 @@ use lance::Dataset;
 use super::expansion::Failures;
 use super::groups::{GroupKeys, Groups};
 use super::plans::{group_keys, merged, over, some_groups, with_row_ids};
+use super::read_columns::ReadColumns;
 use super::scope::{Changes, ReplacedRows, Scope};
 use super::shape::Shape;
 use super::state::State;
@@ -100,13 +101,21 @@ impl Inputs<'_> {
     pub async fn compute(&self, work: &WorkContext) -> Result<Outcome> {
         let view = Schema::from(self.view.schema());
         let query = (self.sql, self.function);
-        let (plan, shape) = planned_query(&self.context, query, self.sources, &view).await?;
+        let PlannedQuery { plan, shape, read } =
+            planned_query(&self.context, query, self.sources, &view).await?;
         let scope = match (self.refresh.full, self.refresh.output_limit) {
             (true, _) => Scope::All("the request asks for a full refresh".into()),
             (_, Some(_)) => Scope::All("the request has an output_limit".into()),
             (false, None) => {
                 let sources = &self.refresh.sources;
-                scope(self.table, &shape, self.state, sources, self.sources).await?
+                scope(
+                    self.table,
+                    (&shape, &read),
+                    self.state,
+                    sources,
+                    self.sources,
+                )
+                .await?
             }
         };
         if let (Some(function), [(_, source)]) = (self.function, self.sources) {
@@ -280,6 +289,14 @@ async fn collect_keys(
     Ok(true)
 }
 
+/// The query of a view.
+pub struct PlannedQuery {
+    pub plan: DataFrame,
+    pub shape: Shape,
+    /// The columns that it reads, if it reads one table.
+    pub read: ReadColumns,
+}
+
 /// The logical plan of a view's query, whose columns must be those of the view. With a function, the view has some of
 /// them.
 pub async fn planned_query(
@@ -287,7 +304,7 @@ pub async fn planned_query(
     (sql, function): (&str, Option<&ViewFunction>),
     sources: &[(Vec<String>, Arc<Dataset>)],
     view: &Schema,
-) -> Result<(DataFrame, Shape)> {
+) -> Result<PlannedQuery> {
     let (context, sql) = (context.clone(), sql.to_string());
     let (sources, view) = (sources.to_vec(), view.clone());
     let function = function.cloned();
@@ -295,9 +312,12 @@ pub async fn planned_query(
         let plan = query::plan(&context, &sql, &sources).await?;
         let result = plan.schema().as_arrow();
         let mut shape = Shape::of(plan.logical_plan());
+        let optimized = plan.clone().into_optimized_plan();
+        let read = ReadColumns::of(&optimized.map_err(Error::of_input)?)?;
         if let Some(function) = function {
             expansion::check_query(&shape, result, &function)?;
-            return Ok((plan, Shape::Expanded));
+            let shape = Shape::Expanded;
+            return Ok(PlannedQuery { plan, shape, read });
         }
         check_columns(result, &view)?;
         if let Shape::Groups(groups) = &mut shape {
@@ -310,7 +330,7 @@ pub async fn planned_query(
                 shape = Shape::Whole("`output_schema` gives a column of GROUP BY another type");
             }
         }
-        Ok((plan, shape))
+        Ok(PlannedQuery { plan, shape, read })
     })
     .await
 }
@@ -318,7 +338,7 @@ pub async fn planned_query(
 /// The scope of a refresh without the option `full`.
 pub async fn scope(
     view: &Table,
-    shape: &Shape,
+    (shape, read): (&Shape, &ReadColumns),
     state: Option<&State>,
     sources: &[Source],
     opened: &[(Vec<String>, Arc<Dataset>)],
@@ -327,7 +347,7 @@ pub async fn scope(
         ([source], [(_, end)]) => {
             let tables = view.tables();
             let source = tables.table(&source.location, source.storage_options.clone());
-            Scope::of(shape, state, &source, end).await
+            Scope::of(shape, read, state, &source, end).await
         }
         _ => Ok(Scope::All(match shape {
             Shape::Whole(reason) => (*reason).into(),

@@ -17,6 +17,7 @@ mod expansion;
 mod groups;
 mod plans;
 mod query;
+mod read_columns;
 mod refresh;
 mod schema;
 mod scope;

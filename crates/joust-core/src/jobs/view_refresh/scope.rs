@@ -11,6 +11,7 @@ use lance_core::datatypes::Schema;
 use lance_core::{ROW_CREATED_AT_VERSION, ROW_ID};
 use roaring::RoaringTreemap;
 
+use super::read_columns::ReadColumns;
 use super::shape::Shape;
 use super::state::{ReadVersion, State};
 use crate::error::{Code, Error, Result};
@@ -48,9 +49,11 @@ pub struct Changes {
 }
 
 impl Scope {
-    /// The scope of a refresh up to `end`, a version of the only `source` of a row-wise query.
+    /// The scope of a refresh up to `end`, a version of the only `source` of a row-wise query. `read`: its columns that
+    /// the query reads.
     pub async fn of(
         shape: &Shape,
+        read: &ReadColumns,
         state: Option<&State>,
         source: &Table,
         end: &Arc<Dataset>,
@@ -91,8 +94,8 @@ impl Scope {
         if !begin.manifest().uses_stable_row_ids() || !end.manifest().uses_stable_row_ids() {
             return all("the rows of the source have no stable ids");
         }
-        if !has_columns_of(begin.schema(), end.schema()) {
-            return all("the columns of the source have changed");
+        if !has_columns_of(begin.schema(), end.schema(), read) {
+            return all("a column of the source that the query reads has changed");
         }
         let record = match record_of(end, from + 1..=to).await {
             Err(error) if error.code() == Code::InvalidTableState => {
@@ -105,7 +108,7 @@ impl Scope {
             }
             record => record?,
         };
-        let fragments = changed_fragments(&begin, end);
+        let fragments = changed_fragments(&begin, end, &read.ids(end));
         // Lance does not record changes in place for rows that an old version of it wrote.
         let is_recorded = record == Record::Rows
             && fragments
@@ -185,14 +188,24 @@ fn numbers<'a>(batch: &'a RecordBatch, column: &str) -> Result<&'a [u64]> {
     Ok(column.as_primitive::<UInt64Type>().values())
 }
 
-/// Whether all columns of a later version were columns of the earlier one, under the same names.
-fn has_columns_of(earlier: &Schema, later: &Schema) -> bool {
-    later.fields_pre_order().all(|field| {
+/// Whether all these columns of a later version were columns of the earlier one, under the same names.
+fn has_columns_of(earlier: &Schema, later: &Schema, columns: &ReadColumns) -> bool {
+    let read = later
+        .fields
+        .iter()
+        .filter(|field| columns.contains(&field.name));
+    let mut fields: Vec<_> = read.collect();
+    while let Some(field) = fields.pop() {
         let known = earlier.field_by_id(field.id);
-        known.is_some_and(|known| {
+        let is_same = known.is_some_and(|known| {
             known.name == field.name
                 && known.logical_type == field.logical_type
                 && known.parent_id == field.parent_id
-        })
-    })
+        });
+        if !is_same {
+            return false;
+        }
+        fields.extend(&field.children);
+    }
+    true
 }

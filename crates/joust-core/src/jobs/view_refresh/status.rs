@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arrow::datatypes::Schema;
 
-use super::compute::{planned_query, scope};
+use super::compute::{PlannedQuery, planned_query, scope};
 use super::scope::Scope;
 use super::state::State;
 use super::{RefreshMode, Source, ViewDefinition};
@@ -57,10 +57,13 @@ impl Table {
         // A query that fails has no plan. The reason says why, and so does the next refresh.
         let planned = planned_query(&context, query, &opened, &fields).await;
         let next_refresh = match planned {
-            Ok((_, shape)) => match scope(self, &shape, state.as_ref(), sources, &opened).await? {
-                Scope::All(reason) => RefreshMode::Full(reason),
-                Scope::Nothing | Scope::Changed(_) => RefreshMode::Incremental,
-            },
+            Ok(PlannedQuery { shape, read, .. }) => {
+                let query = (&shape, &read);
+                match scope(self, query, state.as_ref(), sources, &opened).await? {
+                    Scope::All(reason) => RefreshMode::Full(reason),
+                    Scope::Nothing | Scope::Changed(_) => RefreshMode::Incremental,
+                }
+            }
             Err(error) => RefreshMode::Full(error.message().to_string().into()),
         };
         let read = |at: usize| Some(state.as_ref()?.sources.get(at)?.version);

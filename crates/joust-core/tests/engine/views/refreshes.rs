@@ -132,8 +132,30 @@ async fn values_that_a_column_got_without_a_change_of_rows_are_read() {
     let refreshed = FEW.refresh(&place).await;
     assert_eq!(
         because(&refreshed.mode).unwrap(),
-        "the columns of the source have changed"
+        "a column of the source that the query reads has changed"
     );
+    check(&place).await;
+}
+
+#[tokio::test]
+async fn changes_of_columns_that_the_query_does_not_read_compute_no_row() {
+    let (place, table) = filled().await;
+    let unread = |name: &str| NewColumn::Expression {
+        name: name.into(),
+        expression: "id * 2".into(),
+    };
+    table.add_columns(&[unread("unread")]).await.unwrap();
+    assert_eq!(FEW.full_because(&place).await, None);
+    let refreshed = FEW.refresh(&place).await;
+    assert_eq!(because(&refreshed.mode), None);
+    assert_eq!((refreshed.rows_written, refreshed.rows_removed), (0, 0));
+    table.drop_columns(&["unread".into()]).await.unwrap();
+    table.add_columns(&[unread("other")]).await.unwrap();
+    set(&table, "n", "0", "id = 1 OR id = 22").await;
+    table.append(upload(&items(40..44))).await.unwrap();
+    let refreshed = FEW.refresh(&place).await;
+    assert_eq!(because(&refreshed.mode), None);
+    assert_eq!((refreshed.rows_written, refreshed.rows_removed), (5, 2));
     check(&place).await;
 }
 
