@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { AutoRefresh, NewViewFunction } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import { sqlOf } from "./source-query.js";
 import { readViewFunction, viewFunction } from "./view-function.js";
 
 const maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -18,7 +19,10 @@ export const viewRequest = Type.Object({
     }),
   ),
   source_query: maybe(
-    Type.String({ description: 'one SELECT, or JSON: {"kind": "query", "query": SELECT}' }),
+    Type.String({
+      description:
+        'one SELECT, or JSON: {"kind": "query", "query": SELECT}, or a query that a client of LanceDB has built',
+    }),
   ),
   output_schema: maybe(
     Type.String({
@@ -125,23 +129,6 @@ function checkedKind(kind: string | null | undefined): "query" | "chunker" {
   throw invalidInput(
     `kind must be query, udtf or chunker, not ${JSON.stringify(kind.slice(0, 80))}`,
   );
-}
-
-/** Clients send plain SQL, or the JSON form of a view's metadata. */
-function sqlOf(source: string): string {
-  if (!source.trimStart().startsWith("{")) return source;
-  let definition: { kind?: unknown; query?: unknown } | null;
-  try {
-    definition = JSON.parse(source);
-  } catch {
-    throw invalidInput("source_query starts with { but is not valid JSON");
-  }
-  const { kind, query } = definition ?? {};
-  if (kind !== undefined && kind !== "query") {
-    throw invalidInput("source_query has a kind other than query");
-  }
-  if (typeof query === "string") return query;
-  throw invalidInput('source_query has no SELECT in "query"');
 }
 
 function fromBase64(encoded: string): Buffer {

@@ -22,6 +22,7 @@ from waiting import wait_for
 
 import lancedb
 from lancedb.index import FTS
+from lancedb.query import Query
 
 SEED = int(os.environ.get("JOUST_TEST_SEED", time.time_ns() % 2**31))
 
@@ -257,7 +258,24 @@ def words(text: pa.Array):
     assert "return a list of rows for each row" in record["error_message"]
 
 
-def test_the_payload_of_a_lancedb_client_runs(database, table, view):
+def source_query(table: str, query: Query, **members) -> str:
+    """As LanceDB's client for views serializes it."""
+    base = json.loads(query.model_dump_json())
+    unset = {"shuffle": None, "fragment_ids": None, "with_row_address": None, "column_udfs": None}
+    named = {"source_table": table, "source_db_uri": "db://joust"}
+    return json.dumps({"base": base, **unset, **named, **members})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(columns=["id", "text"]),
+        Query(),
+        Query(columns=["id", "text"], filter="id <> 3 OR text = 'another'"),
+        Query(columns={"id": "id + 0", "text": "text"}, with_row_id=False),
+    ],
+)
+def test_the_payload_of_a_lancedb_client_runs(database, table, view, query):
     def words(text):
         for word in text.split():
             yield {"word": word, "size": len(word)}
@@ -268,7 +286,7 @@ def test_the_payload_of_a_lancedb_client_runs(database, table, view):
     schema = pa.schema([("id", pa.int64()), ("word", pa.string()), ("size", pa.int64())])
     body = {
         "kind": "chunker",
-        "source_query": f"SELECT id, text FROM {table.name}",
+        "source_query": source_query(table.name, query),
         "output_schema": encoded(schema),
         "udtf_spec": {
             "kind": "chunker",
@@ -572,6 +590,21 @@ def test_an_impossible_view_is_refused_and_leaves_nothing(table, view, query, me
         view.create(query.format(t=table.name), **members)
     with pytest.raises(AssertionError, match="404"):
         view.describe()
+
+
+@pytest.mark.parametrize(
+    ("query", "members", "message"),
+    [
+        (Query(limit=3), {}, "source_query has limit"),
+        (Query(vector=[1.0]), {}, "source_query has vector"),
+        (Query(), {"shuffle": True}, "source_query has shuffle"),
+        (Query(), {"source_table": ""}, "source_query is no query over a table"),
+        (Query(filter="no = 1"), {}, "No field named no"),
+    ],
+)
+def test_a_built_query_that_a_view_cannot_have_is_refused(table, view, query, members, message):
+    with pytest.raises(AssertionError, match=message):
+        view.create(source_query(table.name, query, **members))
 
 
 def test_a_server_without_functions_says_so():
