@@ -3,7 +3,6 @@ import { accessTo } from "../../api/access.js";
 import { type Call, operation } from "../../api/operation.js";
 import { branch, nothing } from "../../api/schemas.js";
 import { timeoutOf } from "../../api/time-left.js";
-import type { TableRecord } from "../../catalog/catalog.js";
 import { cancelQuery } from "../../engine/index.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
@@ -11,7 +10,7 @@ import { onTable, type TableVersions, versionsOf } from "../../tables/open-table
 import { branchName, checkVersion, onBranch, versionHeader } from "../../tables/target.js";
 import { nextQueryNumber } from "../queries/query-number.js";
 import { FILE, STREAM } from "../queries/query-options.js";
-import { type ChangeCursor, decodeCursor, encodeCursor } from "./change-cursor.js";
+import { type ChangeCursor, decodeCursor, encodeCursor, filterDigest } from "./change-cursor.js";
 
 /** The longest wait for a new version, ms: proxies often close connections that are idle for a minute. */
 const MAX_WAIT = 50_000;
@@ -58,7 +57,11 @@ export const readTableChanges = operation({
     const number = nextQueryNumber();
     const { answer, place } = await onTable(services, call.id, async ({ record, table }) => {
       const versions = versionsOf(services, record);
-      const place = { table: record.key, branch: await branchIdentity(versions, payload.branch) };
+      const place = {
+        table: record.key,
+        branch: await branchIdentity(versions, payload.branch),
+        filter: filterDigest(record.restriction?.filters),
+      };
       const options = {
         fromVersion: firstVersion(payload, place),
         waitMillis: payload.wait_ms ?? 0,
@@ -74,7 +77,7 @@ export const readTableChanges = operation({
       const answer = await running;
       try {
         // The caller may have lost the table, or some of its rows, while it waited.
-        if (options.waitMillis > 0) await checkAccess(call, record);
+        if (options.waitMillis > 0) await checkAccess(call, place);
         if ((await branchIdentity(versions, payload.branch)) !== place.branch) throw otherPlace();
       } catch (error) {
         answer.rest?.cancel();
@@ -94,18 +97,11 @@ export const readTableChanges = operation({
   },
 });
 
-/** @throws code 15 if the caller may no longer read the table, 14 if it may read other rows now */
-async function checkAccess(
-  call: Call<unknown, unknown>,
-  { restriction: before }: TableRecord,
-): Promise<void> {
+/** @throws code 15 if the caller may no longer read the table, 19 if it may read other rows now */
+async function checkAccess(call: Call<unknown, unknown>, { filter }: Place): Promise<void> {
   const { services } = await call.authorize(readTableChanges, call);
-  const { restriction: now } = await services.catalog.table(call.id);
-  if (JSON.stringify(now?.filters) === JSON.stringify(before?.filters)) return;
-  throw new JoustError(
-    ErrorCode.ConcurrentModification,
-    "the row filter of the caller has changed while the request waited: read all rows with from_version 0",
-  );
+  const { restriction } = await services.catalog.table(call.id);
+  if (filterDigest(restriction?.filters) !== filter) throw otherRows();
 }
 
 type Place = Omit<ChangeCursor, "version">;
@@ -123,16 +119,23 @@ async function branchIdentity(table: TableVersions, name: string | undefined): P
   );
 }
 
-/** @throws code 13 without a start, 19 for a cursor of another table or branch */
+/** @throws code 13 without a start, 19 for a cursor of another table, branch or row filter */
 function firstVersion({ cursor, from_version }: Static<typeof request>, place: Place): number {
   if ((cursor === undefined) === (from_version === undefined)) {
     throw invalidInput("give either cursor or from_version; from_version 0 reads all rows");
   }
   if (cursor === undefined) return checkVersion(from_version as number);
-  const { version, table, branch } = decodeCursor(cursor);
-  if (table === place.table && branch === place.branch) return version;
-  throw otherPlace();
+  const { version, table, branch, filter } = decodeCursor(cursor);
+  if (table !== place.table || branch !== place.branch) throw otherPlace();
+  if (filter !== place.filter) throw otherRows();
+  return version;
 }
+
+const otherRows = (): JoustError =>
+  new JoustError(
+    ErrorCode.InvalidTableState,
+    "the row filter of the caller has changed: read all rows with from_version 0",
+  );
 
 const otherPlace = (): JoustError =>
   new JoustError(

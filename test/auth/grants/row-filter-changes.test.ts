@@ -88,5 +88,41 @@ it("says so if the filter has changed while the request waited", async () => {
   expect(await Promise.race([waiting, sleep(1_000, "waits")])).toBe("waits");
   await granted.grants.grant(`key:${id}`, tableObject(["w"]), ["select"], "id < 1");
   await joust.client.insert("w", items(1, { from: 100 }));
-  expectFailure(await waiting, 409, 14, /row filter of the caller has changed/);
+  expectFailure(await waiting, 409, 19, /row filter of the caller has changed/);
+});
+
+it("does not continue a cursor of another filter", async () => {
+  await joust.client.createTable("c", items(3));
+  const { client, id } = await callerOf("c", "id < 2");
+  const first = await client.post("/v1/table/c/changes", { from_version: 0 });
+  const body = { cursor: first.headers.get("x-joust-cursor") };
+  expect((await client.post("/v1/table/c/changes", body)).status).toBe(200);
+  expectFailure(await joust.client.post("/v1/table/c/changes", body), 409, 19, /row filter/);
+  await granted.grants.grant(`key:${id}`, tableObject(["c"]), ["select"], "id < 1");
+  expectFailure(await client.post("/v1/table/c/changes", body), 409, 19, /row filter/);
+});
+
+it("needs the same columns of the filter, and does not name the changes of others", async () => {
+  await joust.client.createTable("r", items(3));
+  const { client, id } = await callerOf("r", "price < 100");
+  const { version } = await joust.client.ok("/v1/table/r/describe");
+  const rename = { alterations: [{ path: "price", rename: "cost" }] };
+  await joust.client.ok("/v1/table/r/alter_columns", rename);
+  await granted.grants.grant(`key:${id}`, tableObject(["r"]), ["select"], "cost < 100");
+  const changes = () => client.post("/v1/table/r/changes", { from_version: version });
+  expectFailure(await changes(), 409, 19, /the columns of the row filter include a change/);
+  const added = { new_columns: [{ name: "twice", expression: "id * 2" }] };
+  await joust.client.ok("/v1/table/r/add_columns", added);
+  const refused = await changes();
+  expectFailure(refused, 409, 19, /the versions include a change/);
+  expect(refused.text).not.toMatch(/Merge/);
+});
+
+it("gives deleted rows of wide columns in small batches", async () => {
+  await joust.client.createTable("d", items(3_000));
+  const { client } = await callerOf("d", "id < 2900");
+  const { version } = await joust.client.ok("/v1/table/d/describe");
+  await joust.client.ok("/v1/table/d/delete", { predicate: "id < 2500 OR id > 2950" });
+  const changes = await changesOf(client, "d", { from_version: version });
+  expect(changes).toEqual(Array(2_500).fill("delete null"));
 });

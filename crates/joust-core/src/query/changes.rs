@@ -11,12 +11,13 @@ use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
 use lance::Dataset;
 use lance::io::RecordBatchStream;
 use lance_core::datatypes::format_field_path;
 use lance_core::{ROW_CREATED_AT_VERSION, ROW_ID, ROW_LAST_UPDATED_AT_VERSION};
+use lance_table::format::Fragment;
 
 use super::answer::Answer;
 use super::fetch::Rows;
@@ -30,6 +31,8 @@ use crate::table::{ReadOptions, Table};
 
 /// The column that names the kind of a change.
 pub const CHANGE: &str = "_change";
+/// Deleted rows of a batch.
+const DELETED_ROWS: usize = 1_024;
 /// Intervals between two looks at the newest version.
 const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 const LAST_INTERVAL: Duration = Duration::from_secs(2);
@@ -128,12 +131,27 @@ impl Table {
             },
             _ => {
                 let begin = self.begin_of_changes(from).await?;
-                check_each(&end, from + 1..=end.version_id()).await?;
+                let checked = check_each(&end, from + 1..=end.version_id()).await;
+                checked.map_err(|error| match (error.code(), self.rows()) {
+                    // The kinds of other versions are those of hidden changes, too.
+                    (Code::InvalidTableState, Some(_)) => unknown_changes("the versions"),
+                    _ => error,
+                })?;
                 let rows = ChangedRows {
                     fragments: changed_fragments(&begin, &end, &all_fields(&end)),
                     after: Some(from),
                 };
+                let has_versions = |fragment: &Fragment| {
+                    let updated = fragment.last_updated_at_version_meta.as_ref();
+                    updated.is_some() && fragment.created_at_version_meta.is_some()
+                };
+                if !rows.fragments.iter().all(has_versions) {
+                    return Err(unknown_changes("the versions"));
+                }
                 if let (Some(filter), Some(now)) = (self.rows(), &filter) {
+                    if !filter.reads_same_columns(&begin, &end)? {
+                        return Err(unknown_changes("the columns of the row filter"));
+                    }
                     let before = filter.expression(&begin).await?;
                     visible =
                         Some(VisibleChanges::of(&begin, &end, &rows, (before, now.clone())).await?);
@@ -145,11 +163,15 @@ impl Table {
         let columns = Arc::new(Columns::new(&rows.schema())?);
         match &visible {
             Some(visible) => {
-                let ids = visible.removed.iter();
-                let ids = columns.deleted(Arc::new(UInt64Array::from_iter_values(ids)));
-                parts.push(stream::iter([ids]).boxed());
+                let ids: UInt64Array = visible.removed.iter().collect::<Vec<_>>().into();
+                let ids = stream::iter([Ok(Arc::new(ids) as ArrayRef)]);
+                parts.push(deleted(ids, columns.clone()));
             }
-            None if from > 0 => parts.push(deleted(&end, from, columns.clone()).await?),
+            None if from > 0 => {
+                let ids = deleted_rows(&end, from).await?;
+                let ids = ids.map(|batch| Ok(batch?.column(0).clone()));
+                parts.push(deleted(ids, columns.clone()));
+            }
             None => {}
         }
         let changed = {
@@ -262,13 +284,31 @@ fn paths(dataset: &Dataset, named: Option<&[String]>) -> Result<Vec<String>> {
     }
 }
 
-/// Deleted rows.
-async fn deleted(
-    end: &Arc<Dataset>,
-    from: u64,
+/// Deleted rows by their ids, a few at a time: a null may take as much memory as a value.
+fn deleted(
+    ids: impl Stream<Item = Result<ArrayRef>> + Send + 'static,
     columns: Arc<Columns>,
-) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-    let ids = deleted_rows(end, from).await?;
-    let batches = ids.map(move |batch| columns.deleted(batch?.column(0).clone()));
-    Ok(batches.boxed())
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let few = ids.flat_map(|ids| {
+        let (ids, error) = match ids {
+            Ok(ids) => (Some(ids), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        let slices = ids.into_iter().flat_map(|ids| {
+            let firsts = (0..ids.len()).step_by(DELETED_ROWS);
+            firsts.map(move |first| Ok(ids.slice(first, DELETED_ROWS.min(ids.len() - first))))
+        });
+        stream::iter(slices.chain(error))
+    });
+    few.map(move |ids| columns.deleted(ids?)).boxed()
+}
+
+fn unknown_changes(what: &str) -> Error {
+    Error::new(
+        Code::InvalidTableState,
+        format!(
+            "{what} include a change that the rows do not record: read all rows with `from_version` 0, \
+             and continue from there"
+        ),
+    )
 }

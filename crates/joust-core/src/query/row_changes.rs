@@ -118,11 +118,14 @@ pub(crate) fn changed_fragments(
 }
 
 /// The files with the values of some fields.
-fn files_of<'a>(fragment: &'a Fragment, fields: &HashSet<i32>) -> Vec<(i32, &'a str)> {
+fn files_of<'a>(fragment: &'a Fragment, fields: &HashSet<i32>) -> Vec<(i32, Option<u32>, &'a str)> {
     let files = fragment.files.iter();
     let mut found: Vec<_> = files
-        .flat_map(|file| file.fields.iter().map(|field| (*field, file.path.as_str())))
-        .filter(|(field, _)| fields.contains(field))
+        .flat_map(|file| {
+            let fields = file.fields.iter();
+            fields.map(|field| (*field, file.base_id, file.path.as_str()))
+        })
+        .filter(|(field, ..)| fields.contains(field))
         .collect();
     found.sort_unstable();
     found
@@ -242,6 +245,7 @@ fn record(operation: &Operation) -> Option<Record> {
         | Operation::UpdateMemWalState { .. }
         | Operation::UpdateBases { .. } => Some(Record::Rows),
         Operation::DataReplacement { .. } | Operation::Merge { .. } => Some(Record::Files),
+        // Among them overlays of values, which `changed_fragments` does not compare.
         _ => None,
     }
 }

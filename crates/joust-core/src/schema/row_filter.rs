@@ -78,6 +78,26 @@ impl RowFilter {
         planned(async move { own.tree(&dataset).map_err(|_| no_longer_applies()) }).await
     }
 
+    /// Whether the filter reads the same columns in two versions: one may have been renamed. Code 15 if it does not apply
+    /// to the later one.
+    pub fn reads_same_columns(&self, earlier: &Dataset, later: &Dataset) -> Result<bool> {
+        let read = self.columns(later).map_err(|_| no_longer_applies())?;
+        let fields = |dataset: &Dataset, name: &str| -> Option<Vec<(i32, String)>> {
+            let column = dataset.schema().field(name)?;
+            let mut found = Vec::new();
+            let mut fields = vec![column];
+            while let Some(field) = fields.pop() {
+                found.push((field.id, field.name.clone()));
+                fields.extend(&field.children);
+            }
+            Some(found)
+        };
+        Ok(read.iter().all(|column| {
+            let name = column.name();
+            fields(earlier, name).is_some_and(|before| Some(before) == fields(later, name))
+        }))
+    }
+
     /// Whether the filter reads a top-level column.
     pub fn reads(&self, dataset: &Dataset, column: &str) -> Result<bool> {
         let read = self.columns(dataset).map_err(|_| no_longer_applies())?;

@@ -313,7 +313,7 @@ pub async fn planned_query(
         let result = plan.schema().as_arrow();
         let mut shape = Shape::of(plan.logical_plan());
         let optimized = plan.clone().into_optimized_plan();
-        let read = ReadColumns::of(&optimized.map_err(Error::of_input)?)?;
+        let mut read = ReadColumns::of(&optimized.map_err(Error::of_input)?)?;
         if let Some(function) = function {
             expansion::check_query(&shape, result, &function)?;
             let shape = Shape::Expanded;
@@ -321,6 +321,8 @@ pub async fn planned_query(
         }
         check_columns(result, &view)?;
         if let Shape::Groups(groups) = &mut shape {
+            // The plan also runs over the former version, with all columns that it names.
+            read = read.and_named(plan.logical_plan())?;
             let all: Vec<usize> = (0..view.fields().len()).collect();
             if !has_types_of(result, &view, &all) {
                 // Casts of partial results and of whole ones may differ.

@@ -38,6 +38,22 @@ impl ReadColumns {
         Ok(read)
     }
 
+    /// With the columns that the expressions of a plan name, whether or not its result depends on them.
+    pub fn and_named(self, plan: &LogicalPlan) -> Result<Self> {
+        let Self::Named(mut names) = self else {
+            return Ok(self);
+        };
+        plan.apply(|node| {
+            for expression in node.expressions() {
+                let columns = expression.column_refs();
+                names.extend(columns.into_iter().map(|column| column.name.clone()));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .map_err(Error::of_input)?;
+        Ok(Self::Named(names))
+    }
+
     pub fn contains(&self, column: &str) -> bool {
         match self {
             Self::All => true,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, DictionaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 
+use joust_core::table::NewColumn;
+
 use super::few::{FEW, filled, set};
 use super::{View, because, items};
 use crate::place::Place;
@@ -148,4 +150,36 @@ async fn groups_of_dictionary_values_are_computed_in_full() {
     let refreshed = WORDS.refresh(&place).await;
     assert!(because(&refreshed.mode).unwrap().contains("dictionary"));
     assert_eq!(WORDS.rows(&place).await, ["a | 4", "b | 2"]);
+}
+
+#[tokio::test]
+async fn groups_follow_new_columns_of_the_table() {
+    for sql in [
+        "SELECT kind, count(*) AS c FROM (SELECT * FROM t) AS r GROUP BY kind",
+        "SELECT kind, count(*) AS c FROM t GROUP BY kind",
+    ] {
+        let (place, table) = filled().await;
+        let groups = View {
+            name: "kinds",
+            sql,
+            sources: &["t"],
+        };
+        groups.create(&place).await;
+        groups.refresh(&place).await;
+        let column = NewColumn::Expression {
+            name: "x".into(),
+            expression: "id * 2".into(),
+        };
+        table.add_columns(&[column]).await.unwrap();
+        table.delete("id = 1").await.unwrap();
+        set(&table, "kind", "2", "id = 4").await;
+        groups.refresh(&place).await;
+        let twin = View {
+            name: "kinds_twin",
+            ..groups
+        };
+        twin.create(&place).await;
+        twin.refresh(&place).await;
+        assert_eq!(groups.rows(&place).await, twin.rows(&place).await, "{sql}");
+    }
 }

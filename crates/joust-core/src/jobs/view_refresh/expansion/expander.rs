@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -13,7 +13,7 @@ use lance::dataset::rowids::load_row_id_sequence;
 use lance_table::format::Fragment;
 use parking_lot::Mutex;
 
-use super::rows::{Layout, row_ids};
+use super::rows::{Layout, Made, row_ids};
 use crate::error::{Error, Result};
 use crate::functions::{FunctionRun, sent_bytes};
 use crate::jobs::row_failures::{MOST_FAILURES, RowFailure};
@@ -34,8 +34,15 @@ pub struct Expander {
     arguments: Arguments,
     layout: Layout,
     failed: Mutex<Failed>,
-    /// Rows of the query that are done since [`failures`](Self::failures) was called.
+    /// Rows of the query that are done since [`take_counts`](Self::take_counts) was called.
     done: AtomicU64,
+}
+
+/// A batch of the view that is not made yet.
+struct Part {
+    rows: RecordBatch,
+    results: ArrayRef,
+    made: Made,
 }
 
 /// Rows of the query's table for which the function failed.
@@ -90,11 +97,24 @@ impl Expander {
             async move { expander.expand(slice?).await }
         });
         let rows = rows.buffered(if is_limited { 1 } else { self.processes });
-        let rows = rows.flat_map(|batches| {
-            stream::iter(match batches {
-                Ok(batches) => batches.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(DataFusionError::External(Box::new(error)))],
+        let rows = rows.flat_map(|parts| {
+            stream::iter(match parts {
+                Ok(parts) => parts.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
             })
+        });
+        // Each batch is made when the one before is written.
+        let expander = self.clone();
+        let rows = rows.map(move |part: Result<Part>| {
+            let batch = part.and_then(|part| {
+                let Part {
+                    rows,
+                    results,
+                    made,
+                } = part;
+                expander.layout.batch(&rows, &results, made)
+            });
+            batch.map_err(|error| DataFusionError::External(Box::new(error)))
         });
         Box::pin(RecordBatchStreamAdapter::new(
             self.layout.schema.clone(),
@@ -102,7 +122,7 @@ impl Expander {
         ))
     }
 
-    async fn expand(&self, rows: RecordBatch) -> Result<Vec<RecordBatch>> {
+    async fn expand(&self, rows: RecordBatch) -> Result<Vec<Part>> {
         let computed = self.run.compute(self.arguments.batch(&rows)?).await?;
         let ids = row_ids(&rows)?.values();
         {
@@ -113,29 +133,35 @@ impl Expander {
             let failures = failures.map(|(row, message)| (ids[row], message));
             failed.messages.extend(failures);
         }
-        let mut batches = Vec::new();
+        let mut parts = Vec::new();
         let mut first = 0;
-        for piece in &computed.pieces {
-            let own = rows.slice(first, piece.len());
-            first += piece.len();
-            batches.extend(self.layout.rows(&own, piece, BATCH_BYTES)?);
+        for results in computed.pieces {
+            let own = rows.slice(first, results.len());
+            first += results.len();
+            for made in self.layout.parts(&own, &results, BATCH_BYTES)? {
+                parts.push(Part {
+                    rows: own.clone(),
+                    results: results.clone(),
+                    made,
+                });
+            }
         }
         self.done
             .fetch_add(rows.num_rows() as u64, Ordering::Relaxed);
-        Ok(batches)
+        Ok(parts)
     }
 
-    /// The rows of a fragment of the source for which the function has failed: how many, and the first ones. Begins a new
-    /// count.
-    pub async fn failures(
+    /// Ends the count of a fragment of the source: the rows that the function got, for how many it failed, and the first
+    /// of these.
+    pub async fn take_counts(
         &self,
         source: &Dataset,
         fragment: &Fragment,
-    ) -> Result<(u64, Vec<RowFailure>)> {
-        self.done.store(0, Ordering::Relaxed);
+    ) -> Result<(u64, u64, Vec<RowFailure>)> {
+        let called = self.done.swap(0, Ordering::Relaxed);
         let failed = std::mem::take(&mut *self.failed.lock());
         let placed = placed(source, fragment, failed.messages).await?;
-        Ok((failed.count, placed))
+        Ok((called, failed.count, placed))
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Int32Array, ListArray, RecordBatch, UInt32Array, UInt64Array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
@@ -53,20 +51,20 @@ impl Layout {
         })
     }
 
-    /// The rows of the view for some rows of the query, whose last column is the row id. `results`: a list of structs for
-    /// each of them; none for a null. A batch has about `most_bytes` at most: a row of the query may be large, and each of
-    /// its rows repeats it.
-    pub fn rows(
+    /// The rows of the view for some rows of the query, in parts: [`batch`](Self::batch) makes a batch of about `most_bytes`
+    /// of each. A row of the query may be large, and each of its rows repeats it. `results`: a list of structs for each
+    /// row of the query; none for a null.
+    pub fn parts(
         &self,
         query: &RecordBatch,
         results: &ArrayRef,
         most_bytes: usize,
-    ) -> Result<Vec<RecordBatch>> {
+    ) -> Result<Vec<Made>> {
         let lists = results.as_list_opt::<i32>().ok_or_else(other_results)?;
         let outputs =
             lists.values().to_data().get_slice_memory_size()? / lists.values().len().max(1);
         let inherited = self.inherited_bytes(query)?;
-        let mut batches = Vec::new();
+        let mut parts = Vec::new();
         let (mut made, mut bytes) = (Made::default(), 0);
         for (row, range) in lists.offsets().windows(2).enumerate() {
             if lists.is_null(row) {
@@ -78,18 +76,25 @@ impl Layout {
                 made.positions.push(position);
                 bytes += inherited[row] + outputs;
                 if bytes >= most_bytes {
-                    batches.push(self.batch(query, lists, std::mem::take(&mut made))?);
+                    parts.push(std::mem::take(&mut made));
                     bytes = 0;
                 }
             }
         }
         if !made.parents.is_empty() {
-            batches.push(self.batch(query, lists, made)?);
+            parts.push(made);
         }
-        Ok(batches)
+        Ok(parts)
     }
 
-    fn batch(&self, query: &RecordBatch, lists: &ListArray, made: Made) -> Result<RecordBatch> {
+    /// A batch of the view. The last column of `query` is the row id.
+    pub fn batch(
+        &self,
+        query: &RecordBatch,
+        results: &ArrayRef,
+        made: Made,
+    ) -> Result<RecordBatch> {
+        let lists = results.as_list_opt::<i32>().ok_or_else(other_results)?;
         let parents = UInt32Array::from(made.parents);
         let children = UInt32Array::from(made.children);
         let columns = self.parts.iter().map(|part| match part {
@@ -130,8 +135,8 @@ impl Layout {
 }
 
 /// Rows of the view: the row of the query of each, its struct, and its position among those of the same row.
-#[derive(Default)]
-struct Made {
+#[derive(Debug, Default)]
+pub struct Made {
     parents: Vec<u32>,
     children: Vec<u32>,
     positions: Vec<i32>,
@@ -155,7 +160,7 @@ fn other_results() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, StringArray, StructArray};
+    use arrow::array::{Int64Array, ListArray, StringArray, StructArray};
     use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
     use arrow::compute::concat_batches;
 
@@ -201,10 +206,18 @@ mod tests {
             ("_rowid", row_ids),
         ])
         .unwrap();
-        let made = layout.rows(&rows, &results(), usize::MAX).unwrap();
+        let batches = |most_bytes: usize| -> Vec<RecordBatch> {
+            let results = results();
+            let parts = layout.parts(&rows, &results, most_bytes).unwrap();
+            let parts = parts.into_iter();
+            parts
+                .map(|made| layout.batch(&rows, &results, made).unwrap())
+                .collect()
+        };
+        let made = batches(usize::MAX);
         assert_eq!(made.len(), 1);
         // With a small limit each row is a batch.
-        let each = layout.rows(&rows, &results(), 1).unwrap();
+        let each = batches(1);
         assert_eq!(each.len(), 4);
         assert_eq!(concat_batches(&layout.schema, &each).unwrap(), made[0]);
         let made = &made[0];

@@ -29,6 +29,8 @@ use crate::work::WorkContext;
 /// Default and largest number of processes of a function.
 const PROCESSES: usize = 2;
 const MOST_PROCESSES: usize = 16;
+/// If a function fails for so many changed rows and for no other one, it is not because of the rows.
+const MANY_FAILURES: u64 = 100;
 
 impl Inputs<'_> {
     /// Computes the rows of the view from the rows of the source that have changed, or from all.
@@ -79,8 +81,9 @@ impl Inputs<'_> {
         let fragments = units.done().iter().flat_map(|unit| unit.fragments.clone());
         let rows = units.done().iter().map(|unit| unit.rows).sum();
         let failures = units.failures();
-        if matches!(replaced, Replaced::All) && rows == 0 && !failures.rows.is_empty() {
-            self.check_empty(function, &failures).await?;
+        let called: u64 = units.done().iter().map(|unit| unit.called).sum();
+        if rows == 0 && (full_because.is_some() || called >= MANY_FAILURES) {
+            self.check_failures(function, called, &failures).await?;
         }
         Ok(Outcome::Computed(Computation {
             written: Written::new(fragments.collect(), rows),
@@ -92,16 +95,21 @@ impl Inputs<'_> {
     }
 
     /// A function that fails for all rows, because a service is away for example, must not empty the view.
-    async fn check_empty(&self, function: &ViewFunction, failures: &Failures) -> Result<()> {
-        if self.view.count_rows(None).await? == 0 {
+    async fn check_failures(
+        &self,
+        function: &ViewFunction,
+        called: u64,
+        failures: &Failures,
+    ) -> Result<()> {
+        let failed: u64 = failures.fragments.iter().map(|(_, rows)| rows).sum();
+        if failed == 0 || failed < called || self.view.count_rows(None).await? == 0 {
             return Ok(());
         }
         let first = failures.rows.first().map_or("", |one| &one.message);
         Err(Error::invalid(format!(
-            "the function `{}` gave no rows and failed for {}, so the view keeps its rows; the first \
+            "the function `{}` failed for all {failed} rows, so the view keeps its rows; the first \
              failure: {first}",
             function.name,
-            failures.fragments.iter().map(|(_, rows)| rows).sum::<u64>(),
         )))
     }
 
@@ -142,11 +150,12 @@ impl Inputs<'_> {
                 let rows = self.run_over(plan, source, Some(one), with_row_ids).await?;
                 let rows = limited(expander.rows(rows, room.is_some()), room);
                 let written = self.write(Rows::of(rows), progress).await?;
-                let (failed, failures) = expander.failures(source, &fragment).await?;
+                let (called, failed, failures) = expander.take_counts(source, &fragment).await?;
                 Ok::<_, Error>(Unit {
                     source: fragment.clone(),
                     fragments: written.fragments(0)?,
                     rows: written.rows,
+                    called,
                     failed,
                     failures,
                 })

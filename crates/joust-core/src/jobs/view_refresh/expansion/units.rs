@@ -18,7 +18,9 @@ pub struct Unit {
     pub source: Fragment,
     pub fragments: Vec<Fragment>,
     pub rows: u64,
-    /// Rows of the source for which the function failed.
+    /// Rows of the source that the function got.
+    pub called: u64,
+    /// Those of them for which it failed.
     pub failed: u64,
     /// The first of them.
     pub failures: Vec<RowFailure>,
