@@ -81,7 +81,7 @@ impl Computation {
 pub enum Outcome {
     /// There is nothing to commit. With a function, an earlier run of the job may have committed.
     UpToDate(Failures),
-    Computed(Computation),
+    Computed(Box<Computation>),
 }
 
 /// What a refresh works with.
@@ -128,7 +128,9 @@ impl Inputs<'_> {
                 match self.changed(&plan, shape, source, changes).await? {
                     Ok((rows, replaced)) => {
                         let written = self.write_rows(rows, work).await?;
-                        return Ok(Outcome::Computed(Computation::new(written, replaced, None)));
+                        return Ok(Outcome::Computed(Box::new(Computation::new(
+                            written, replaced, None,
+                        ))));
                     }
                     Err(reason) => reason.into(),
                 }
@@ -143,7 +145,7 @@ impl Inputs<'_> {
         };
         let written = self.write_rows(rows, work).await?;
         let computed = Computation::new(written, Replaced::All, Some(reason));
-        Ok(Outcome::Computed(computed))
+        Ok(Outcome::Computed(Box::new(computed)))
     }
 
     /// The rows that come from changed rows, or the reason why all rows have to be computed.

@@ -62,7 +62,7 @@ impl Table {
         let function = definition.function.map(|one| (one.name, one.version));
         let source_versions = sources.iter().map(|source| source.version_id()).collect();
         let computed = match computed {
-            Outcome::Computed(computed) => computed,
+            Outcome::Computed(computed) => *computed,
             Outcome::UpToDate(failures) => {
                 return Ok(Refreshed {
                     version: view.version_id(),

@@ -85,13 +85,13 @@ impl Inputs<'_> {
         if rows == 0 && (full_because.is_some() || called >= MANY_FAILURES) {
             self.check_failures(function, called, &failures).await?;
         }
-        Ok(Outcome::Computed(Computation {
+        Ok(Outcome::Computed(Box::new(Computation {
             written: Written::new(fragments.collect(), rows),
             replaced,
             full_because,
             failures,
             checkpoint: units.into_checkpoint(),
-        }))
+        })))
     }
 
     /// A function that fails for all rows, because a service is away for example, must not empty the view.

@@ -105,14 +105,14 @@ fn of_declared(own: &Schema, declared: &Schema) -> Result<Columns> {
                 _ => false,
             };
             if !is_wide {
-                return Err(mismatch(format!(
+                return Err(mismatch(&format!(
                     "says that `{name}` is {}: it must be int64",
                     field.data_type()
                 )));
             }
         } else if let Ok(of_query) = own.field_with_name(name) {
             if !can_cast_types(of_query.data_type(), field.data_type()) {
-                return Err(mismatch(format!(
+                return Err(mismatch(&format!(
                     "says that `{}` is {}, the query gives {}",
                     short(name),
                     field.data_type(),
@@ -179,7 +179,7 @@ fn with_own_columns(mut fields: Vec<Field>) -> Schema {
     Schema::new(fields)
 }
 
-fn mismatch(what: String) -> Error {
+fn mismatch(what: &str) -> Error {
     Error::new(
         Code::TableSchemaValidationError,
         format!("`output_schema` {what}"),
