@@ -222,6 +222,13 @@ export declare class Table {
    * there is a table here. On failure, the caller must remove the files.
    */
   cloneFrom(source: Table, state: CloneSource): Promise<number>
+  /** Tags a state of this table for a shallow clone: no clean-up removes the files of the tagged version. */
+  tagForClone(state: CloneSource, name: string): Promise<void>
+  /**
+   * Creates a table here that reads the files of a tagged version of another; returns the version. Code 5 when there
+   * is a table here. On failure, the caller must remove the files.
+   */
+  cloneShallow(source: Table, tag: string): Promise<number>
   /** Adds columns; returns the new version. */
   addColumns(columns: Array<NewColumn>): Promise<number>
   /** Adds the columns of an upload's schema, all null; it must have no rows. Returns the new version. */

@@ -44,6 +44,16 @@ export interface ReserveOptions {
   key?: string;
   /** Files exist at the default location of the name. Absent: the catalog checks local disks. */
   isLocationTaken?: boolean;
+  /** The table is a shallow clone of this one. */
+  source?: TableRecord;
+}
+
+/** What a shallow clone reads. */
+export interface CloneSource {
+  /** Of the table that has the files. It may be dropped or deregistered: its files stay. */
+  readonly location: string;
+  /** The tag that keeps the files there. */
+  readonly tag: string;
 }
 
 export interface PageRequest {
@@ -119,7 +129,12 @@ export interface Catalog {
 
   // Creation of a table: reserve, write the first version, then activate or withdraw.
 
-  /** Reserves the name; requests do not see the table. @throws code 1 without the parent, 5 when the name exists */
+  /**
+   * Reserves the name; requests do not see the table. With `source`, the files of that table stay until this one is
+   * removed.
+   *
+   * @throws code 1 without the parent, 4 when the source is dropped, 5 when the name exists
+   */
   reserveTable(id: TableId, options: ReserveOptions): Promise<TableRecord>;
   /** Makes a reserved table live. @throws code 14 when its namespace was dropped meanwhile */
   activateTable(key: string): Promise<void>;
@@ -131,6 +146,13 @@ export interface Catalog {
   withdrawTable(key: string): Promise<boolean>;
   /** Deletes a reserved table whose files are removed. */
   releaseTable(key: string): Promise<void>;
+
+  // Shallow clones.
+
+  /** Undefined: the table at a location is no shallow clone. */
+  cloneSource(location: string): Promise<CloneSource | undefined>;
+  /** Whether shallow clones read files of the table at a location; with a tag, whether one needs that tag. */
+  hasClones(location: string, tag?: string): Promise<boolean>;
 
   // Changes of live tables.
 
@@ -188,8 +210,9 @@ export interface Catalog {
    */
   orphanTable(key: string): Promise<void>;
   /**
-   * Claims orphaned tables, and those that dead servers left reserved or dropped. The caller removes their files and
-   * calls `forgetTable`. They have no namespace any more: `id` is only the name.
+   * Claims orphaned tables, and those that dead servers left reserved or dropped, except those whose files a clone
+   * reads. The caller removes their files and calls `forgetTable`. They have no namespace any more: `id` is only the
+   * name.
    */
   claimOrphanedTables(): Promise<TableRecord[]>;
 

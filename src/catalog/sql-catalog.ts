@@ -29,6 +29,7 @@ import { listAllTables, listNamespaces, listTables } from "./listings.js";
 import { describeNamespace, findLiveTable, findTable, tableCache } from "./lookup.js";
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
+import { cloneSource, hasClones } from "./tables/clones.js";
 import { claimOrphanedTables, orphanTable } from "./tables/orphaned-tables.js";
 import {
   changeTables,
@@ -147,6 +148,16 @@ export class SqlCatalog implements Catalog {
 
   releaseTable(key: string) {
     return deleteRow(this.db, key);
+  }
+
+  // Shallow clones.
+
+  cloneSource(location: string) {
+    return cloneSource(this.db, location);
+  }
+
+  hasClones(location: string, tag?: string) {
+    return hasClones(this.db, location, tag);
   }
 
   // Changes of live tables.

@@ -248,6 +248,16 @@ export interface AutoRefreshesRow {
   state: string;
 }
 
+/** A shallow clone: a table that reads files of another one; see src/catalog/tables/clones.ts. */
+export interface ClonesRow {
+  /** Of the clone. */
+  location: string;
+  /** The location of the table whose files it reads. */
+  source: string;
+  /** The tag that keeps these files in the source. */
+  tag: string;
+}
+
 export interface CatalogSchema {
   namespaces: NamespacesRow;
   dropped_namespaces: DroppedNamespacesRow;
@@ -274,4 +284,5 @@ export interface CatalogSchema {
   commit_pauses: CommitPausesRow;
   grants: GrantsRow;
   auto_refreshes: AutoRefreshesRow;
+  clones: ClonesRow;
 }

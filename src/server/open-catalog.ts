@@ -109,9 +109,17 @@ async function joinCluster(
   if (role === "tool") return members;
   await members.join();
   if (!postgres && !isRemote(root)) {
-    const former = await followMovedRoot(db, members, root);
-    if (former !== undefined)
+    const moved = await followMovedRoot(db, members, root);
+    if (moved) {
+      const { former, clones } = moved;
       log.info({ former, root }, "the root was moved: updated the locations of its tables");
+      if (clones > 0) {
+        log.warn(
+          { former, root, clones },
+          "shallow clones still read the files of their sources at the former root: move the root back, or put a symbolic link to it there",
+        );
+      }
+    }
   }
   return members;
 }

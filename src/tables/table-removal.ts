@@ -10,13 +10,21 @@ import { endTableWork, type TableWorkDependencies } from "./table-writes.js";
 export interface RemovalDependencies extends TableWorkDependencies {
   readonly catalog: Pick<
     Catalog,
-    "orphanTable" | "dropTable" | "forgetTable" | "awaitRemovalAcknowledgements"
+    | "orphanTable"
+    | "dropTable"
+    | "forgetTable"
+    | "awaitRemovalAcknowledgements"
+    | "cloneSource"
+    | "hasClones"
   >;
   readonly config: Pick<Config, "storageOptions">;
   readonly log: Logger;
 }
 
-/** Drops a table and removes its files. With a key, drops only the table of that key. */
+/**
+ * Drops a table and removes its files. With a key, drops only the table of that key. Files that clones read stay until
+ * the clones are dropped.
+ */
 export async function dropTable(
   services: RemovalDependencies,
   id: readonly string[],
@@ -89,6 +97,14 @@ async function removeOne(services: RemovalDependencies, record: TableRecord): Pr
     // A write that ends after the removal would bring files back.
     await endTableWork(services, record);
     await catalog.awaitRemovalAcknowledgements(record.key);
+    if (await catalog.hasClones(record.location)) {
+      log.info(
+        { table: record.id },
+        "clones read files of a dropped table: the files stay until the clones are dropped",
+      );
+      await catalog.orphanTable(record.key);
+      return;
+    }
     await removeFiles(services, record, config.storageOptions);
     await catalog.forgetTable(record.key);
   } catch (error) {

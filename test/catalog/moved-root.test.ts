@@ -5,6 +5,7 @@ import { items } from "../harness/arrow.js";
 import { newKey, type Server } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitForOutput } from "../harness/wait-for-output.js";
 
 let dir: string;
 const key = newKey();
@@ -55,4 +56,25 @@ it("a symbolic link to the root is the same root", async () => {
   const other = await serve(link);
   expect(await server.client.count("n$t")).toBe(5);
   expect(await other.client.count("n$t")).toBe(5);
+});
+
+it("shallow clones are read through a link at the former path, and protect their sources at the new one", async () => {
+  const [before, after] = [join(dir, "before"), join(dir, "after")];
+  const first = await serve(before);
+  await first.client.createTable("t", items(5));
+  const { location } = await first.client.ok("/v1/table/t/describe");
+  await first.client.ok("/v1/table/clone/clone", { source_location: location });
+  await first.stop();
+  renameSync(before, after);
+  const server = await serve(after);
+  await waitForOutput(server, "shallow clones still read the files of their sources");
+  symlinkSync(after, before);
+  expect(await server.client.count("clone", { predicate: "id >= 0" })).toBe(5);
+  await server.client.ok("/v1/table/t/drop", {});
+  expect(await server.client.count("clone", { predicate: "id > 0" })).toBe(4);
+  expect(existsSync(join(after, "t.lance", "data"))).toBe(true);
+  await server.client.ok("/v1/table/clone/drop", {});
+  await server.stop();
+  await serve(after);
+  expect(existsSync(join(after, "t.lance"))).toBe(false);
 });

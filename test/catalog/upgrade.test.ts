@@ -38,6 +38,7 @@ describeOnEachDatabase((newCatalog, kind) => {
       // What the migrations from 0014 on have made.
       await sql`drop table databases`.execute(connection);
       await sql`drop table auto_refreshes`.execute(connection);
+      await sql`drop table clones`.execute(connection);
       await sql`delete from joust_migrations where name >= '0014'`.execute(connection);
     });
     await db.close();

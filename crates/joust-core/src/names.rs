@@ -27,6 +27,14 @@ pub fn check_column(name: &str) -> Result<()> {
     )))
 }
 
+/// Start of the names of the tags that keep the files which clones of the table read.
+pub const CLONE_TAG_PREFIX: &str = "joust-clone-";
+
+/// Whether a tag keeps the files of a clone.
+pub fn is_clone_tag(name: &str) -> bool {
+    name.starts_with(CLONE_TAG_PREFIX)
+}
+
 /// The kind of a named reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {

@@ -203,6 +203,16 @@ export class AdoptingCatalog implements Catalog {
     return this.catalog.confirmTable(key);
   }
 
+  // Shallow clones.
+
+  cloneSource(location: string) {
+    return this.catalog.cloneSource(location);
+  }
+
+  hasClones(location: string, tag?: string) {
+    return this.catalog.hasClones(location, tag);
+  }
+
   // Removal of dropped and orphaned tables.
 
   dropTable(id: TableId, key?: string) {

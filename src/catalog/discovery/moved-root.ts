@@ -8,7 +8,8 @@ const SETTING = "root";
 
 /**
  * Updates the locations in a SQLite catalog after its local root was moved or copied: locations are absolute paths and
- * would refer to the former root. Returns the former root, undefined when nothing was changed.
+ * would refer to the former root. Returns the former root, and the number of shallow clones, whose manifests still refer
+ * to it; undefined when nothing was changed.
  *
  * @throws Error with one sentence when another server uses the root by another path
  */
@@ -16,7 +17,7 @@ export async function followMovedRoot(
   db: CatalogDatabase,
   members: ClusterMembers,
   root: string,
-): Promise<string | undefined> {
+): Promise<{ former: string; clones: number } | undefined> {
   return db.write(async (t) => {
     const former = (await recordedRoot(t)) ?? (await guessedRoot(t, root));
     const moved = former !== undefined && !isSameDirectory(former, root);
@@ -28,9 +29,11 @@ export async function followMovedRoot(
       }
       await rewrite(t, "tables", former, root);
       await rewrite(t, "deregistered_locations", former, root);
+      await rewrite(t, "clones", former, root);
+      await rewrite(t, "clones", former, root, "source");
     }
     if (moved || former === undefined) await record(t, root);
-    return moved ? former : undefined;
+    return moved ? { former, clones: await countClones(t) } : undefined;
   });
 }
 
@@ -73,16 +76,26 @@ async function othersAlive(t: Write, members: ClusterMembers): Promise<boolean> 
 
 async function rewrite(
   t: Write,
-  table: "tables" | "deregistered_locations",
+  table: "tables" | "deregistered_locations" | "clones",
   from: string,
   to: string,
+  column: "location" | "source" = "location",
 ): Promise<void> {
-  const current = sql`${to} || substr(location, length(${from}) + 1)`;
+  const former = sql.ref(column);
+  const current = sql`${to} || substr(${former}, length(${from}) + 1)`;
+  // An adopted table may have the new location already.
+  const isFree =
+    column === "location"
+      ? sql`${current} not in (select location from ${sql.table(table)})`
+      : sql`true`;
   await sql`
-    update ${sql.table(table)} set location = ${current}
-    where substr(location, 1, length(${from}) + 1) = ${from + sep}
-    -- An adopted table may have the new location already.
-    and ${current} not in (select location from ${sql.table(table)})`.execute(t);
+    update ${sql.table(table)} set ${former} = ${current}
+    where substr(${former}, 1, length(${from}) + 1) = ${from + sep} and ${isFree}`.execute(t);
+}
+
+async function countClones(t: Write): Promise<number> {
+  const counted = t.selectFrom("clones").select((e) => e.fn.countAll<number>().as("count"));
+  return (await counted.executeTakeFirstOrThrow()).count;
 }
 
 /** Whether two paths are the same directory, for example a symbolic link and its target. */

@@ -1,20 +1,16 @@
 import pLimit from "p-limit";
-import type { Engine } from "../../../native/index.js";
 import { LEASE_DURATION } from "../../cluster/members.js";
 import { startPolling } from "../../foundation/poll-loop.js";
-import type { Logger } from "../../telemetry/logger.js";
 import type { Catalog, TableRecord } from "../catalog.js";
-import { removeFiles } from "./table-files.js";
+import { removeFiles, type TableFilesDependencies } from "./table-files.js";
 
 /** Tables whose files are removed at the same time. */
 const CONCURRENCY = 16;
 
-export interface OrphanedTableDependencies {
-  catalog: Pick<Catalog, "claimOrphanedTables" | "forgetTable" | "orphanTable">;
-  engine: Pick<Engine, "removeTable">;
+export interface OrphanedTableDependencies extends TableFilesDependencies {
+  catalog: Pick<Catalog, "claimOrphanedTables" | "forgetTable" | "orphanTable" | "cloneSource">;
   /** Of the root; a table's options are added to them. */
   storageOptions: Record<string, string>;
-  log: Logger;
   /** Ends the work of this server on a table. It may last longer than the drop on another server waited for it. */
   endTableWork?: (table: TableRecord) => Promise<void>;
 }

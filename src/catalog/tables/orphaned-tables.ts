@@ -4,6 +4,7 @@ import { membersWithoutAcknowledgement } from "../../cluster/removal-acknowledge
 import type { CatalogDatabase } from "../../database/database.js";
 import type { TableRecord } from "../catalog.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
+import { isSource } from "./clones.js";
 
 /** The owner of orphaned tables: no server has this id. */
 const NO_SERVER = "";
@@ -22,6 +23,7 @@ export async function claimOrphanedTables(
       .set({ state: "dropped", namespace: null, owner: members.self })
       .where("state", "<>", "live")
       .where("owner", "not in", members.alive())
+      .where(({ not }) => not(isSource()))
       // Only the owner uses a reserved table: there is nothing to acknowledge.
       .where((e) =>
         e.or([

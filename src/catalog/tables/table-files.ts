@@ -1,27 +1,63 @@
-import type { Engine } from "../../../native/index.js";
+import type { Engine, Table } from "../../../native/index.js";
+import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
-import type { TableRecord } from "../catalog.js";
+import type { Catalog, TableRecord } from "../catalog.js";
 
 const MAX_LOGGED_ENTRIES = 20;
 
+export interface TableFilesDependencies {
+  readonly catalog: Pick<Catalog, "cloneSource">;
+  readonly engine: Pick<Engine, "removeTable"> & {
+    table(location: string, storageOptions: Record<string, string>): Pick<Table, "deleteTag">;
+  };
+  readonly log: Logger;
+}
+
 /**
  * Removes the files of a table that is no longer in use, and no other files at its location. Logs the remaining ones.
+ * Then releases the files that it read as a clone.
  *
  * @param storageOptions of the root; the table's options are added to them
  */
 export async function removeFiles(
-  { engine, log }: { engine: Pick<Engine, "removeTable">; log: Logger },
+  services: TableFilesDependencies,
   table: TableRecord,
   storageOptions: Readonly<Record<string, string>>,
 ): Promise<void> {
+  const { engine, log } = services;
   const { location } = table;
   const options = { ...storageOptions, ...table.storageOptions };
   const remaining = await engine.removeTable(location, options);
-  if (remaining.length === 0) return;
-  const about = {
-    table: table.id.join("$"),
-    location,
-    entries: remaining.slice(0, MAX_LOGGED_ENTRIES),
-  };
-  log.warn(about, "removed a table; its location still holds files that are not part of the table");
+  if (remaining.length > 0) {
+    const about = {
+      table: table.id.join("$"),
+      location,
+      entries: remaining.slice(0, MAX_LOGGED_ENTRIES),
+    };
+    const message =
+      "removed a table; its location still holds files that are not part of the table";
+    log.warn(about, message);
+  }
+  await releaseSource(services, table, storageOptions);
+}
+
+/**
+ * Removes the tag that keeps the files in the source of a shallow clone that is no longer in use.
+ *
+ * @param storageOptions of the root; only tables without options of their own are sources
+ */
+export async function releaseSource(
+  { catalog, engine }: TableFilesDependencies,
+  { location }: TableRecord,
+  storageOptions: Readonly<Record<string, string>>,
+): Promise<void> {
+  const source = await catalog.cloneSource(location);
+  if (source === undefined) return;
+  try {
+    await engine.table(source.location, { ...storageOptions }).deleteTag(source.tag);
+  } catch (error) {
+    // The tag was not made, or an earlier attempt removed it; or the source was deregistered, and its files were removed.
+    if (hasCode(error, ErrorCode.TableTagNotFound)) return;
+    if (!hasCode(error, ErrorCode.TableNotFound)) throw error;
+  }
 }

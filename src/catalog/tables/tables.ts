@@ -10,6 +10,7 @@ import { findTable, missingTable } from "../lookup.js";
 import { checkTableId } from "../names.js";
 import { encodePath, splitPath } from "../path.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
+import { deleteClone, insertClone } from "./clones.js";
 import { insertTable } from "./insert-table.js";
 import { recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
@@ -36,8 +37,13 @@ export async function reserveTable(
     owner: self,
     created_at: Date.now(),
   };
-  while (!(await db.write((t) => insertTable(t, id, row))))
-    row.location = newLocation(root, id, true);
+  const { source } = options;
+  const insert = async (t: Write) => {
+    const inserted = await insertTable(t, id, row);
+    if (inserted && source) await insertClone(db, t, row, source);
+    return inserted;
+  };
+  while (!(await db.write(insert))) row.location = newLocation(root, id, true);
   return tableRecord(row);
 }
 
@@ -82,12 +88,13 @@ export async function deleteRow(db: CatalogDatabase, key: string): Promise<void>
   await db.write(async (t) => {
     const row = await t
       .selectFrom("tables")
-      .select("key")
+      .select("location")
       .where("key", "=", key)
       .where("state", "<>", "live")
       .executeTakeFirst();
     if (!row) return;
     await recordJobOutcomes(t, key);
+    await deleteClone(t, row.location);
     await t.deleteFrom("tables").where("key", "=", key).execute();
   });
 }

@@ -17,6 +17,7 @@ import { grantTables } from "./0013-grants.js";
 import { databaseTable } from "./0014-databases.js";
 import { rowFilters } from "./0015-row-filters.js";
 import { autoRefreshTable } from "./0016-auto-refreshes.js";
+import { cloneTable } from "./0017-clones.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -36,6 +37,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0014-databases": databaseTable(kind),
   "0015-row-filters": rowFilters,
   "0016-auto-refreshes": autoRefreshTable(kind),
+  "0017-clones": cloneTable(kind),
 });
 
 const MIGRATIONS_TABLE = "joust_migrations";

@@ -2,27 +2,31 @@ import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../api/access.js";
 import { operation } from "../../api/operation.js";
 import { stringMap, transactionId } from "../../api/schemas.js";
+import type { TableRecord } from "../../catalog/catalog.js";
+import { tableNotFound } from "../../catalog/failures.js";
 import { clientLocation } from "../../catalog/tables/client-location.js";
+import { cloneTag } from "../../catalog/tables/clones.js";
 import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { tableHandle } from "../../tables/open-table.js";
+import { changingReferences } from "../../tables/table-writes.js";
 import { checkVersion } from "../../tables/target.js";
 import { reserveAndWrite } from "./new-table.js";
 
 const optional = Type.Optional;
 
 /**
- * Copies a table in the root.
+ * Clones a table in the root.
  *
- * Clients may request a shallow clone, which refers to the files of its source. The server always copies the files: a
- * shallow clone would break when the source is dropped, compacted, or overwritten and cleaned up, and the owner of the
- * source does not know of its clones.
+ * A shallow clone reads the files of its source, which a tag of the source protects. Nothing protects the files of a source
+ * that is no table of the catalog; those of a table with storage options of its own need options that the clone does not
+ * have. Both are copied.
  */
 export const cloneTable = operation({
   id: "CloneTable",
   dialect: "lancedb",
   methods: ["POST"],
   path: "/v1/table/{id}/clone",
-  summary: "Create a table as a copy of a version of another one",
+  summary: "Create a table from a version of another one",
   tag: "Table",
   params: Type.Object({}),
   body: {
@@ -33,9 +37,12 @@ export const cloneTable = operation({
         description: "location that DescribeTable reports",
       }),
       source_version: optional(Type.Integer({ minimum: 0, description: "default: the latest" })),
-      source_tag: optional(Type.String({ description: "tag of the version to copy" })),
+      source_tag: optional(Type.String({ description: "tag of the version to clone" })),
       is_shallow: optional(
-        Type.Boolean({ description: "ignored: a clone shares no files with its source" }),
+        Type.Boolean({
+          description:
+            "true (default): the clone reads the files of its source, which stay as long as it exists; false: it gets copies",
+        }),
       ),
     }),
   },
@@ -62,7 +69,7 @@ export const cloneTable = operation({
       }
     },
   },
-  uses: ["catalog", "config", "engine", "log"],
+  uses: ["catalog", "config", "engine", "log", "maintenance"],
   async handle(services, { id, payload }) {
     const { source_location, source_version: version, source_tag: tag } = payload;
     if (version !== undefined && tag !== undefined) {
@@ -81,6 +88,22 @@ export const cloneTable = operation({
       ...(tag !== undefined && { tag }),
     };
     const clone = { id, properties: {}, storageOptions: {} };
-    return reserveAndWrite(services, clone, (table) => table.cloneFrom(source, state));
+    if (payload.is_shallow === false || !record || !isShareable(record)) {
+      return reserveAndWrite(services, clone, (table) => table.cloneFrom(source, state));
+    }
+    const sharing = { ...clone, source: record };
+    return reserveAndWrite(services, sharing, async (table, { key }) => {
+      const tag = cloneTag(key);
+      await changingReferences(services, record.id, async (current) => {
+        // A rename may have given the name to another table.
+        if (current.record.key !== record.key) throw tableNotFound(record.id);
+        await current.table.tagForClone(state, tag);
+      });
+      return table.cloneShallow(source, tag);
+    });
   },
 });
+
+/** Whether the storage options with which joust opens a new table also read the files of this one. */
+const isShareable = ({ storageOptions }: TableRecord): boolean =>
+  Object.keys(storageOptions).length === 0;

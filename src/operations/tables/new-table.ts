@@ -1,7 +1,7 @@
 import type { Reply } from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import type { TableRecord } from "../../catalog/catalog.js";
-import { removeFiles } from "../../catalog/tables/table-files.js";
+import { releaseSource, removeFiles } from "../../catalog/tables/table-files.js";
 import type { Table } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import { forgetHandle, storageOptions, tableHandle } from "../../tables/open-table.js";
@@ -13,6 +13,8 @@ export interface NewTable {
   readonly id: readonly string[];
   readonly properties: Record<string, string>;
   readonly storageOptions: Record<string, string>;
+  /** The table is a shallow clone of this one. */
+  readonly source?: TableRecord;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface NewTable {
 export async function reserveAndWrite(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   newTable: NewTable,
-  write: (table: Table) => Promise<number>,
+  write: (table: Table, record: TableRecord) => Promise<number>,
 ): Promise<Reply> {
   const record = await services.catalog.reserveTable(newTable.id, newTable);
   return writeReserved(services, record, write);
@@ -32,10 +34,10 @@ export async function reserveAndWrite(
 export async function writeReserved(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
   record: TableRecord,
-  write: (table: Table) => Promise<number>,
+  write: (table: Table, record: TableRecord) => Promise<number>,
 ): Promise<Reply> {
   try {
-    const version = await write(tableHandle(services, record));
+    const version = await write(tableHandle(services, record), record);
     await services.catalog.activateTable(record.key);
     return createdReply(services, record, version);
   } catch (error) {
@@ -56,9 +58,8 @@ export async function discardTable(
     // The name first: the files of an active table must remain.
     if (!(await services.catalog.withdrawTable(record.key))) return;
     // After TableAlreadyExists the files at the location belong to another table.
-    if (!hasCode(cause, ErrorCode.TableAlreadyExists)) {
-      await removeFiles(services, record, services.config.storageOptions);
-    }
+    const remove = hasCode(cause, ErrorCode.TableAlreadyExists) ? releaseSource : removeFiles;
+    await remove(services, record, services.config.storageOptions);
     await services.catalog.releaseTable(record.key);
   } catch (error) {
     services.log.warn({ err: error, table: record.id }, "files of a failed create remain for now");

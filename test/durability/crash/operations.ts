@@ -27,6 +27,12 @@ const count = (id: string) => (client: Client) => client.count(id);
 const rowsIfThere = (id: string) => async (client: Client) =>
   (await exists(client, id)) ? client.count(id) : "no table";
 
+/** The rows of a clone that may be missing, and how many tags its source has. */
+async function cloneState(client: Client) {
+  const { tags } = await client.ok(`${path("t")}/tags/list`);
+  return [await rowsIfThere("new")(client), Object.keys(tags).length];
+}
+
 /** Whether a branch is listed, and its rows. */
 async function branchState(client: Client) {
   const { branches } = await client.ok(`${path("t")}/branches/list`);
@@ -89,7 +95,24 @@ export const operations: readonly CrashingOperation[] = [
     name: "clone a table",
     act: (client, root) =>
       client.ok(`${path("new")}/clone`, { source_location: join(root, "t.lance") }),
+    state: cloneState,
+  },
+  {
+    name: "copy a table",
+    act: (client, root) => {
+      const source_location = join(root, "t.lance");
+      return client.ok(`${path("new")}/clone`, { source_location, is_shallow: false });
+    },
     state: rowsIfThere("new"),
+  },
+  {
+    name: "drop a clone",
+    prepare: async (client) => {
+      const { location } = await client.ok(`${path("t")}/describe`);
+      await client.ok(`${path("new")}/clone`, { source_location: location });
+    },
+    act: (client) => client.ok(`${path("new")}/drop`),
+    state: cloneState,
   },
   {
     name: "insert rows",

@@ -136,9 +136,16 @@ impl Table {
         let incarnation = self.handle.branches().incarnation(name);
         let commits = incarnation.without_commits().await;
         let tags = self.list_tags().await?;
-        let is_tagged = |tag: &Tag| tag.branch.as_deref() == Some(name);
+        let tagged = |tag: &&Tag| tag.branch.as_deref() == Some(name);
+        let tags: Vec<&Tag> = tags.iter().filter(tagged).collect();
+        if tags.iter().any(|tag| names::is_clone_tag(&tag.name)) {
+            return Err(Error::new(
+                Code::InvalidTableState,
+                format!("clones read files of the branch `{name}`; drop the clones first"),
+            ));
+        }
         let later = contents.identifier.collect_referenced_versions(&branches);
-        if !later.is_empty() || tags.iter().any(is_tagged) {
+        if !later.is_empty() || !tags.is_empty() {
             return Err(Error::new(
                 Code::InvalidTableState,
                 format!("other branches began on `{name}` or tags point to it; delete those first"),

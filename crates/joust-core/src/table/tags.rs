@@ -20,7 +20,9 @@ use object_store::{ObjectStoreExt, PutMode, PutPayload, UpdateVersion};
 use super::references::listed;
 use super::{ReadOptions, Table};
 use crate::error::{Code, Error, Result};
-use crate::names::{Reference, check_reference, is_reference, short};
+use crate::names::{
+    CLONE_TAG_PREFIX, Reference, check_reference, is_clone_tag, is_reference, short,
+};
 
 /// Retries of a change after concurrent changes.
 const ATTEMPTS: usize = 20;
@@ -75,6 +77,12 @@ impl Table {
     /// Creates a tag for a version of this branch.
     pub async fn create_tag(&self, name: &str, version: u64) -> Result<()> {
         check_reference(Reference::Tag, name)?;
+        check_own(name)?;
+        self.add_tag(name, version).await
+    }
+
+    /// As [`create_tag`](Self::create_tag), with a name that was checked.
+    pub(super) async fn add_tag(&self, name: &str, version: u64) -> Result<()> {
         let _turn = self.handle.branches().changing.lock().await;
         let (_, _pin) = self.pin(ReadOptions::at(version)).await?;
         let dataset = self.newest().await?;
@@ -93,6 +101,7 @@ impl Table {
     /// Moves a tag to another version of this branch.
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
         check(name)?;
+        check_own(name)?;
         let _turn = self.handle.branches().changing.lock().await;
         let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
         if file.read().await?.is_none() {
@@ -132,7 +141,8 @@ impl Table {
         ))
     }
 
-    /// Removes a tag; its version stays. Code 8 if the tag does not exist.
+    /// Removes a tag; its version stays. Code 8 if the tag does not exist. The caller must not remove the tag of a clone
+    /// that exists.
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
         check(name)?;
         let _turn = self.handle.branches().changing.lock().await;
@@ -155,7 +165,7 @@ impl Table {
     }
 
     /// Fails if the version of a new tag was removed meanwhile; tools that do not know joust's pins may do that.
-    async fn still_there(&self, version: u64) -> Result<()> {
+    pub(super) async fn still_there(&self, version: u64) -> Result<()> {
         match self.dataset(ReadOptions::at(version)).await {
             Err(error) if error.code() == Code::TableVersionNotFound => Err(error),
             // A failed check does not invalidate the tag.
@@ -257,6 +267,16 @@ fn check(name: &str) -> Result<()> {
         Ok(())
     } else {
         Err(unknown(name))
+    }
+}
+
+/// Rejects the name of a tag that keeps the files of a clone.
+fn check_own(name: &str) -> Result<()> {
+    match is_clone_tag(name) {
+        false => Ok(()),
+        true => Err(Error::invalid(format!(
+            "tags that start with `{CLONE_TAG_PREFIX}` keep the files that clones read; choose another name"
+        ))),
     }
 }
 

@@ -10,6 +10,7 @@ use object_store::ObjectMeta;
 
 use super::{ReadOptions, Removal, Table};
 use crate::error::{Code, Error, Result};
+use crate::names::is_clone_tag;
 
 /// A version as a listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +143,12 @@ impl Table {
         for tag in self.list_tags().await? {
             if tag.branch.as_deref() == own {
                 let (version, tag) = (tag.version, tag.name);
-                let why = format!("version {version} has the tag `{tag}`; delete the tag first");
+                let why = match is_clone_tag(&tag) {
+                    true => {
+                        format!("a clone reads files of version {version}; drop the clone first")
+                    }
+                    false => format!("version {version} has the tag `{tag}`; delete the tag first"),
+                };
                 named.push((version, why));
             }
         }

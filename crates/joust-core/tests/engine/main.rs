@@ -7,6 +7,7 @@ mod appends;
 mod blobs;
 mod branches;
 mod changes;
+mod clones;
 mod compaction;
 mod conditions;
 mod deadlines;

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { accessTo } from "../../../api/access.js";
 import { operation } from "../../../api/operation.js";
 import { nothing, transactionId } from "../../../api/schemas.js";
+import { ErrorCode, JoustError } from "../../../foundation/errors.js";
 import { changingReferences } from "../../../tables/table-writes.js";
 import { tag } from "./tag-schemas.js";
 
@@ -17,7 +18,18 @@ export const deleteTableTag = operation({
   access: accessTo("table", "drop"),
   uses: ["catalog", "config", "engine", "maintenance"],
   async handle(services, { id, payload }) {
-    await changingReferences(services, id, ({ table }) => table.deleteTag(payload.tag));
+    await changingReferences(services, id, async ({ record, table }) => {
+      if (await services.catalog.hasClones(record.location, payload.tag)) {
+        throw cloneNeedsTag(payload.tag);
+      }
+      await table.deleteTag(payload.tag);
+    });
     return { kind: "json", value: {} };
   },
 });
+
+const cloneNeedsTag = (tag: string): JoustError =>
+  new JoustError(
+    ErrorCode.InvalidTableState,
+    `the tag ${JSON.stringify(tag)} keeps files that a clone of the table reads: drop the clone, which removes the tag`,
+  );
