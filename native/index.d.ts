@@ -1342,8 +1342,11 @@ export interface UpdateResult {
   numUpdatedRows: number
 }
 
-/** Makes credentials that read the table at a location, and nothing else. */
-export declare function vendCredentials(location: string, options: VendingOptions): Promise<VendedCredentials>
+/**
+ * Makes credentials that read the files below locations, and nothing else: of a table, and of the tables whose files it
+ * reads.
+ */
+export declare function vendCredentials(locations: Array<string>, options: VendingOptions): Promise<VendedCredentials>
 
 /** Temporary credentials of S3. */
 export interface VendedCredentials {

@@ -47,13 +47,14 @@ impl From<Vended> for VendedCredentials {
     }
 }
 
-/// Makes credentials that read the table at a location, and nothing else.
+/// Makes credentials that read the files below locations, and nothing else: of a table, and of the tables whose files it
+/// reads.
 // Test builds register nothing with Node, so the compiler considers it unused.
 #[cfg_attr(test, allow(dead_code))]
 #[napi(ts_return_type = "Promise<VendedCredentials>")]
 pub fn vend_credentials(
     env: &Env,
-    location: String,
+    locations: Vec<String>,
     options: VendingOptions,
 ) -> napi::Result<PromiseRaw<'_, VendedCredentials>> {
     let vending = Vending {
@@ -63,6 +64,6 @@ pub fn vend_credentials(
         lifetime: millis(options.lifetime_ms),
     };
     let stored = options.storage_options;
-    let work = async move { vend(&location, &stored, vending).await };
+    let work = async move { vend(&locations, &stored, vending).await };
     promise(env, work, VendedCredentials::from)
 }

@@ -113,13 +113,13 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
       {
         Effect: "Allow",
         Action: ["s3:GetObject", "s3:GetObjectVersion"],
-        Resource: `arn:aws:s3:::${path}/*`,
+        Resource: [`arn:aws:s3:::${path}/*`],
       },
       {
         Effect: "Allow",
         Action: "s3:ListBucket",
         Resource: `arn:aws:s3:::${bucket}`,
-        Condition: { StringLike: { "s3:prefix": `${prefix}/*` } },
+        Condition: { StringLike: { "s3:prefix": [`${prefix}/*`] } },
       },
       { Effect: "Allow", Action: "s3:GetBucketLocation", Resource: `arn:aws:s3:::${bucket}` },
       {
@@ -165,6 +165,51 @@ describe.skipIf(s3Missing)("vend_credentials", () => {
       vend_credentials: true,
     });
     expectFailure(stranger, 404, 1, /does not exist/);
+  });
+
+  it("gives those for a clone to callers that may read all rows of its sources", async () => {
+    const { client } = server;
+    await client.createNamespace("other");
+    const locationOf = async (id: string): Promise<string> =>
+      (await client.ok(`/v1/table/${id}/describe`)).location;
+    const locations = [await locationOf("ns$t")];
+    for (const id of ["other$c", "other$d"]) {
+      await client.ok(`/v1/table/${id}/clone`, { source_location: locations[0] });
+      locations.unshift(await locationOf(id));
+    }
+    const describe = async (as: Client) =>
+      (await as.ok("/v1/table/other$d/describe", { vend_credentials: true })).storage_options;
+    const options = await describe(client);
+    const objects = locations.map((location) => `arn:aws:s3:::${location.slice(5)}/*`);
+    expect(sts.assumed.at(-1)?.policy).toMatchObject({
+      Statement: [{ Resource: objects }, {}, {}, {}],
+    });
+    const { aws_session_token: _, ...withoutToken } = options;
+    const reader = new Engine().table(locations[0] ?? "", withoutToken);
+    expect(await reader.countRows({ predicate: "id >= 0" })).toBe(40);
+
+    const asked = sts.assumed.length;
+    const only = await caller("GRANT SELECT ON SCHEMA other TO SUBJECT");
+    expect(await only.count("other$d", { predicate: "id >= 0" })).toBe(40);
+    expect(await describe(only)).not.toHaveProperty("aws_session_token");
+    const filtered = await caller(
+      "GRANT SELECT ON SCHEMA other TO SUBJECT",
+      "GRANT SELECT ON ns.t TO SUBJECT WHERE id < 3",
+    );
+    expect(await describe(filtered)).not.toHaveProperty("aws_session_token");
+    expect(sts.assumed.length).toBe(asked);
+    const both = await caller(
+      "GRANT SELECT ON SCHEMA other TO SUBJECT",
+      "GRANT SELECT ON ns.t TO SUBJECT",
+    );
+    expect(await describe(both)).toHaveProperty("aws_session_token");
+    const copy = { source_location: locations[0], is_shallow: false };
+    const refused = await client.post("/v1/table/other$copy/clone", copy);
+    expectFailure(refused, 406, 0, /make a shallow clone of it/);
+
+    await client.ok("/v1/table/other$c/drop");
+    expect(await describe(client)).not.toHaveProperty("aws_session_token");
+    expect(await client.count("other$d", { predicate: "id >= 0" })).toBe(40);
   });
 
   it("fails if STS refuses, and the log says why", async () => {

@@ -1,7 +1,8 @@
-//! Credentials for clients that read the files of one table themselves: temporary, and for the prefix of the table only.
+//! Credentials for clients that read the files of one table themselves: temporary, and only for the prefix of the table
+//! and those of the tables whose files it reads as a clone.
 //!
 //! AWS STS, or the STS of another store, makes them: it assumes a role that may read the bucket, with a session policy
-//! that restricts it to the table.
+//! that restricts it to these prefixes.
 
 use std::time::{Duration, SystemTime};
 
@@ -31,12 +32,66 @@ pub struct Vended {
     pub expires_at: SystemTime,
 }
 
-/// What the credentials permit: to read the objects below the location of a table, and to list them.
+/// What the credentials permit: to read the objects below the locations, and to list them. The locations are those of a
+/// table and of the tables whose files it reads as a clone.
 ///
 /// # Errors
-/// The location is not in a bucket, or has characters that a policy would take for a pattern.
-fn policy(location: &str, role: &str) -> Result<Value> {
-    // Object keys are not encoded.
+/// A location is not in a bucket, not in that of the others, or has characters that a policy would take for a pattern.
+fn policy(locations: &[String], role: &str) -> Result<Value> {
+    let mut bucket = None;
+    let mut prefixes = Vec::new();
+    for location in locations {
+        let (own, prefix) = bucket_and_prefix(location)?;
+        if *bucket.get_or_insert(own) != own {
+            return Err(not_vendable(location));
+        }
+        prefixes.push(prefix);
+    }
+    let Some(bucket) = bucket else {
+        return Err(Error::invalid("there are credentials only for a table"));
+    };
+    // `aws`, or the name of a partition such as `aws-cn`.
+    let partition = role.split(':').nth(1).filter(|name| !name.is_empty());
+    let arn = format!("arn:{}:s3:::{bucket}", partition.unwrap_or("aws"));
+    let objects: Vec<String> = prefixes
+        .iter()
+        .map(|prefix| format!("{arn}/{prefix}/*"))
+        .collect();
+    let listed: Vec<String> = prefixes
+        .iter()
+        .map(|prefix| format!("{prefix}/*"))
+        .collect();
+    // With a key for each object, and with a key of the bucket.
+    let decrypted: Vec<&String> = objects.iter().chain([&arn]).collect();
+    Ok(json!({
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": ["s3:GetObject", "s3:GetObjectVersion"],
+                "Resource": objects,
+            },
+            {
+                "Effect": "Allow",
+                "Action": "s3:ListBucket",
+                "Resource": arn,
+                "Condition": {"StringLike": {"s3:prefix": listed}},
+            },
+            {"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn},
+            {
+                "Effect": "Allow",
+                "Action": "kms:Decrypt",
+                "Resource": "*",
+                "Condition": {
+                    "StringLike": {"kms:EncryptionContext:aws:s3:arn": decrypted},
+                },
+            },
+        ],
+    }))
+}
+
+/// The bucket of a location, and the prefix of its objects. Object keys are not encoded.
+fn bucket_and_prefix(location: &str) -> Result<(&str, &str)> {
     let path = location
         .strip_prefix("s3://")
         .and_then(|rest| rest.split_once('/'));
@@ -48,37 +103,7 @@ fn policy(location: &str, role: &str) -> Result<Value> {
     if prefix.is_empty() || prefix.contains(['*', '?']) || prefix.contains("${") {
         return Err(not_vendable(location));
     }
-    // `aws`, or the name of a partition such as `aws-cn`.
-    let partition = role.split(':').nth(1).filter(|name| !name.is_empty());
-    let arn = format!("arn:{}:s3:::{bucket}", partition.unwrap_or("aws"));
-    Ok(json!({
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Action": ["s3:GetObject", "s3:GetObjectVersion"],
-                "Resource": format!("{arn}/{prefix}/*"),
-            },
-            {
-                "Effect": "Allow",
-                "Action": "s3:ListBucket",
-                "Resource": arn,
-                "Condition": {"StringLike": {"s3:prefix": format!("{prefix}/*")}},
-            },
-            {"Effect": "Allow", "Action": "s3:GetBucketLocation", "Resource": arn},
-            {
-                "Effect": "Allow",
-                "Action": "kms:Decrypt",
-                "Resource": "*",
-                "Condition": {
-                    // With a key for each object, and with a key of the bucket.
-                    "StringLike": {
-                        "kms:EncryptionContext:aws:s3:arn": [format!("{arn}/{prefix}/*"), arn],
-                    },
-                },
-            },
-        ],
-    }))
+    Ok((bucket, prefix))
 }
 
 fn not_vendable(location: &str) -> Error {
@@ -87,7 +112,7 @@ fn not_vendable(location: &str) -> Error {
     ))
 }
 
-/// Makes credentials that read the table at `location`.
+/// Makes credentials that read the files below `locations`: of a table, and of the tables whose files it reads.
 ///
 /// `options`: of the table's object store. Without keys among them, the environment and the host identify joust to STS.
 ///
@@ -95,7 +120,11 @@ fn not_vendable(location: &str) -> Error {
 /// `Unsupported` in an engine without S3, `InvalidInput` for a location that is not in a bucket, `ServiceUnavailable` if
 /// STS refuses or cannot be reached.
 #[cfg(feature = "aws")]
-pub async fn vend(location: &str, options: &StorageOptions, vending: Vending) -> Result<Vended> {
+pub async fn vend(
+    locations: &[String],
+    options: &StorageOptions,
+    vending: Vending,
+) -> Result<Vended> {
     use aws_config::sts::AssumeRoleProvider;
     use aws_config::{BehaviorVersion, Region};
     use aws_credential_types::Credentials;
@@ -104,7 +133,7 @@ pub async fn vend(location: &str, options: &StorageOptions, vending: Vending) ->
     /// STS answers within a second.
     const MOST: Duration = Duration::from_secs(15);
 
-    let policy = policy(location, &vending.role)?.to_string();
+    let policy = policy(locations, &vending.role)?.to_string();
     let option = |name: &str| {
         let mut options = options.iter();
         let found = options.find(|(key, _)| {
@@ -162,10 +191,10 @@ pub async fn vend(location: &str, options: &StorageOptions, vending: Vending) ->
 }
 
 #[cfg(not(feature = "aws"))]
-pub async fn vend(location: &str, _: &StorageOptions, vending: Vending) -> Result<Vended> {
+pub async fn vend(locations: &[String], _: &StorageOptions, vending: Vending) -> Result<Vended> {
     use crate::error::Code;
 
-    policy(location, &vending.role)?;
+    policy(locations, &vending.role)?;
     Err(Error::new(
         Code::Unsupported,
         "this engine was compiled without S3: it makes no credentials",
@@ -180,15 +209,16 @@ mod tests {
 
     #[test]
     fn a_policy_permits_to_read_below_the_table_only() {
-        let policy = policy("s3://bucket/root/a b$t.lance/", ROLE).unwrap();
+        let table = "s3://bucket/root/a b$t.lance/".to_string();
+        let policy = policy(&[table], ROLE).unwrap();
         let statements = policy["Statement"].as_array().unwrap();
         assert_eq!(
             statements[0]["Resource"],
-            "arn:aws:s3:::bucket/root/a b$t.lance/*"
+            json!(["arn:aws:s3:::bucket/root/a b$t.lance/*"])
         );
         assert_eq!(
             statements[1]["Condition"]["StringLike"]["s3:prefix"],
-            "root/a b$t.lance/*"
+            json!(["root/a b$t.lance/*"])
         );
         assert!(statements.iter().all(|one| one["Effect"] == "Allow"));
         let text = policy.to_string();
@@ -198,8 +228,30 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_permits_to_read_the_sources_of_a_clone() {
+        let locations = ["s3://bucket/clone.lance", "s3://bucket/source.lance"];
+        let policy = policy(&locations.map(String::from), ROLE).unwrap();
+        assert_eq!(
+            policy["Statement"][0]["Resource"],
+            json!([
+                "arn:aws:s3:::bucket/clone.lance/*",
+                "arn:aws:s3:::bucket/source.lance/*"
+            ])
+        );
+        assert_eq!(
+            policy["Statement"][3]["Condition"]["StringLike"]["kms:EncryptionContext:aws:s3:arn"],
+            json!([
+                "arn:aws:s3:::bucket/clone.lance/*",
+                "arn:aws:s3:::bucket/source.lance/*",
+                "arn:aws:s3:::bucket",
+            ])
+        );
+    }
+
+    #[test]
     fn the_partition_is_that_of_the_role() {
-        let policy = policy("s3://s3/t.lance", "arn:aws-cn:iam::1:role/r").unwrap();
+        let table = "s3://s3/t.lance".to_string();
+        let policy = policy(&[table], "arn:aws-cn:iam::1:role/r").unwrap();
         assert_eq!(policy["Statement"][1]["Resource"], "arn:aws-cn:s3:::s3");
     }
 
@@ -212,7 +264,10 @@ mod tests {
             "s3://b/a*/t.lance",
             "s3://b/${x}.lance",
         ] {
-            assert!(policy(location, ROLE).is_err(), "{location}");
+            assert!(policy(&[location.to_string()], ROLE).is_err(), "{location}");
         }
+        let two = ["s3://a/t.lance", "s3://b/t.lance"].map(String::from);
+        assert!(policy(&two, ROLE).is_err());
+        assert!(policy(&[], ROLE).is_err());
     }
 }
