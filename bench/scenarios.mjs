@@ -127,6 +127,11 @@ export const scenarios = [
     quick: false,
     judge: judgeWhole,
   }),
+  timed("clone", "clone of the whole table", "clones", {
+    quick: false,
+    operations: () => [{ kind: "count" }],
+    judge: judgeCount,
+  }),
   ...sqlScenarios,
 ];
 

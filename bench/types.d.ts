@@ -121,7 +121,7 @@ export interface Judgement {
 export interface Scenario {
   key: string;
   title: string;
-  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql" | "functions" | "views";
+  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql" | "functions" | "views" | "clones";
   /** `load`: requests under load. Others: one timed operation a round. */
   measure:
     | "load"
@@ -132,7 +132,8 @@ export interface Scenario {
     | "first"
     | "second"
     | "function"
-    | "view";
+    | "view"
+    | "clone";
   /** The process loads the table before the first request. */
   prewarmed?: boolean;
   table: TableName;
@@ -204,6 +205,8 @@ export interface RunningContender {
   changeRows?(table: string): Promise<void>;
   /** Refreshes the view of a table. Returns the number of rows that it has then. */
   refreshView?(table: string): Promise<number>;
+  /** Makes a table from the newest version of another one. */
+  cloneTable?(table: string, clone: string): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -3,6 +3,7 @@ import { chroma } from "./chroma.mjs";
 import { fastify } from "./fastify.mjs";
 import { joust, joustNode, joustThreads } from "./joust.mjs";
 import { joustGranted, joustRead } from "./joust-callers.mjs";
+import { joustClones, joustCopies } from "./joust-clones.mjs";
 import { joustFlight } from "./joust-flight.mjs";
 import { joustFunctions } from "./joust-functions.mjs";
 import { joustFullViews, joustViews } from "./joust-views.mjs";
@@ -23,6 +24,8 @@ export const contenders = [
   pylanceScript,
   joustViews,
   joustFullViews,
+  joustClones,
+  joustCopies,
   joustFlight,
   lance,
   restAdapterDefault,

@@ -31,6 +31,8 @@ const COSTS = [{ scenario: "points", contender: "joust-granted", least: 0.97 }];
 const FUNCTIONS = { scenario: "function", contender: "pylance-script", least: 0.9 };
 /** What an incremental refresh gains. */
 const VIEWS = { scenario: "view", contender: "joust-views-full", least: 20 };
+/** A shallow clone takes at most so long, whatever the size of the table. */
+const CLONES = { scenario: "clone", most: 100 };
 /** The same for searches with a good recall: the fastest one of each contender counts. */
 const GOOD_RECALL = 0.95;
 const GOALS_AT_GOOD_RECALL = [
@@ -74,6 +76,7 @@ export function judgeGoals(report) {
     ...costs(COSTS, results, titleOf),
     ...comparisons([FUNCTIONS], report.results, titleOf, "joust-functions"),
     ...comparisons([VIEWS], report.results, titleOf, "joust-views"),
+    ...cloneTime(report.results, titleOf),
     ...comparisons(WRITE_GOALS, report.results, titleOf),
     ...rates(WRITE_RATES, report.results, titleOf),
     ...atGoodRecall(results, titleOf),
@@ -116,6 +119,15 @@ function rates(goals, results, titleOf) {
     if (reached === undefined) return [];
     return [{ goal: `${scenario}: ${least} requests/s`, reached, met: reached >= least }];
   });
+}
+
+/** @param {readonly Result[]} results @param {TitleOf} titleOf @returns {GoalResult[]} */
+function cloneTime(results, titleOf) {
+  const { scenario, most } = CLONES;
+  const seconds = findResult(results, scenario, titleOf("joust-clones"))?.seconds;
+  if (seconds === undefined) return [];
+  const reached = seconds * 1000;
+  return [{ goal: `${scenario}: at most ${most} ms`, reached, met: reached <= most }];
 }
 
 /** @param {readonly Result[]} results @param {TitleOf} titleOf */

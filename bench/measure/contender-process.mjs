@@ -148,6 +148,7 @@ export class ContenderProcess {
     const begin = performance.now();
     let bytes = measure === "ingest" ? dataset.bytes : undefined;
     const ingested = `ingest_${++tables}`;
+    const cloned = `clone_${++tables}`;
     if (measure === "ingest") await this.running.create(ingested, dataset.file);
     else if (measure === "download") bytes = (await this.running.download(table)).bytes;
     else if (measure === "function") {
@@ -156,6 +157,8 @@ export class ContenderProcess {
     } else if (measure === "view") {
       const rows = (await this.running.refreshView?.(table)) ?? 0;
       judgement = scenario.judge([{ rows, ids: [] }], [operation], dataset);
+    } else if (measure === "clone") {
+      await this.running.cloneTable?.(table, cloned);
     } else if (measure === "result") {
       bytes = (await this.running.result?.(table, operation, { checked: false }))?.bytes;
     } else {
@@ -165,6 +168,7 @@ export class ContenderProcess {
     const seconds = (performance.now() - begin) / 1000;
     const pids = processTree(this.running.pid);
     const after = cpuSeconds(pids);
+    if (measure === "clone") judgement = await this.#judge(scenario, dataset, cloned, [operation]);
     rounds.add(this.contender.title, {
       rate: 1 / seconds,
       requests: 1,
@@ -181,6 +185,7 @@ export class ContenderProcess {
     });
     // Frees the page cache for the next contender: see "In used memory" in the README.
     if (measure === "ingest") await this.running.drop?.(ingested);
+    if (measure === "clone") await this.running.drop?.(cloned);
   }
 
   /** Reads and judges a large result once, before it is timed. */
