@@ -144,6 +144,23 @@ export declare class QueryRest {
   cancel(): void
 }
 
+/** The work that a backfill leaves to workers. It belongs to one call of `backfill`. */
+export declare class RemoteWork {
+  constructor()
+  /** Waits until the backfill has work for workers. False: it has ended without. */
+  ordered(): Promise<boolean>
+  /** The number of the current order; null: the backfill waits for no worker. */
+  orderNumber(): number | null
+  /** The current order; null: the backfill waits for no worker. */
+  order(): RemoteOrder | null
+  /** Takes note of the computed rows of a fragment. Returns whether its values are still needed. */
+  progress(fragment: number, key: string, rows: number): boolean
+  /** Hands over a fragment, as JSON text: the members of `Part` in joust-core. Returns whether the backfill needed it. */
+  deliver(part: string): Promise<boolean>
+  /** Fails the backfill if it waits for workers. `available`: the workers have failed, and not their hosts. */
+  fail(message: string, available: boolean): void
+}
+
 /** The versions that this process allows another one to remove. */
 export declare class RemovalPermit {
   /** Versions that must stay. */
@@ -277,8 +294,11 @@ export declare class Table {
   dropIndex(name: string): Promise<DropIndexResult>
   /** Validates a backfill without computing anything; returns the column's name in the spelling of the schema. */
   planBackfill(options: BackfillOptions): Promise<string>
-  /** Computes a column's values and commits them as one version. */
-  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void): Promise<BackfillResult>
+  /**
+   * Computes a column's values and commits them as one version. `workers`: they call the function of a virtual column,
+   * in place of processes of this engine.
+   */
+  backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void, workers?: RemoteWork | undefined | null): Promise<BackfillResult>
   /** Merges small fragments and removes deleted rows, in one version. */
   compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** The maintenance that is due. */
@@ -676,6 +696,8 @@ export interface EngineOptions {
   viewDiskBytes?: number
   /** How to run the Python functions of virtual columns. Absent: the engine runs none. */
   functions?: FunctionOptions
+  /** Workers outside of this process run these functions. Default false. */
+  remoteFunctions?: boolean
 }
 
 /** One phase of a call of the engine, or one of its storage requests. */
@@ -844,6 +866,9 @@ export interface FunctionOptions {
   /** The environment of the processes, beside PATH, HOME, TMPDIR and LANG. */
   environment: Record<string, string>
 }
+
+/** The program that runs one function, in Python. See `worker.py` in joust-core. */
+export declare function functionProgram(): string
 
 /** An index in a listing. */
 export interface IndexDescription {
@@ -1107,6 +1132,16 @@ export interface RefreshResult {
   failures: Array<RowFailure>
   /** Fragments of the source with such rows. */
   failedFragments: Array<FailedFragment>
+}
+
+/** What workers need to compute fragments of a column. */
+export interface RemoteOrder {
+  /** Later orders have greater numbers. */
+  number: number
+  /** JSON text: the members of `Order` in joust-core. */
+  text: string
+  /** The function as its client sent it. */
+  payload: Buffer
 }
 
 /** What LanceDB tools created in a root. */

@@ -773,13 +773,14 @@ if (
   }
 }
 
-const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, endTraceStart, flightStats, forwardLog, seal, startTrace, takeTrace, unseal, vendCredentials, versions } = nativeBinding
+const { Blob, CleanUp, Engine, FlightReply, FlightServer, QueryRest, RemoteWork, RemovalPermit, RowTable, SqlDescription, SqlRows, Table, Task, Upload, cancelQuery, checkQuery, checkRowFilter, endTraceStart, flightStats, forwardLog, functionProgram, seal, startTrace, takeTrace, unseal, vendCredentials, versions } = nativeBinding
 export { Blob }
 export { CleanUp }
 export { Engine }
 export { FlightReply }
 export { FlightServer }
 export { QueryRest }
+export { RemoteWork }
 export { RemovalPermit }
 export { RowTable }
 export { SqlDescription }
@@ -793,6 +794,7 @@ export { checkRowFilter }
 export { endTraceStart }
 export { flightStats }
 export { forwardLog }
+export { functionProgram }
 export { seal }
 export { startTrace }
 export { takeTrace }

@@ -12,6 +12,7 @@ export type * from "../../native/index.js";
 export const {
   Engine,
   FlightServer,
+  RemoteWork,
   Table,
   Task,
   Upload,
@@ -20,12 +21,15 @@ export const {
   endTraceStart,
   flightStats,
   forwardLog,
+  functionProgram,
   startTrace,
   takeTrace,
+  versions,
   vendCredentials,
 } = native;
 export type Engine = InstanceType<typeof Engine>;
 export type FlightServer = InstanceType<typeof FlightServer>;
+export type RemoteWork = InstanceType<typeof RemoteWork>;
 export type Table = InstanceType<typeof Table>;
 export type Task = InstanceType<typeof Task>;
 export type Upload = InstanceType<typeof Upload>;

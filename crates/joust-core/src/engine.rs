@@ -46,6 +46,8 @@ pub struct EngineOptions {
     pub view_disk_bytes: u64,
     /// How to run the Python functions of virtual columns; `None`: the engine runs none.
     pub functions: Option<FunctionSettings>,
+    /// Workers outside of this process run these functions.
+    pub remote_functions: bool,
 }
 
 impl Default for EngineOptions {
@@ -63,6 +65,7 @@ impl Default for EngineOptions {
             view_timeout: Some(Duration::from_secs(60 * 60)),
             view_disk_bytes: 10 << 30,
             functions: None,
+            remote_functions: false,
         }
     }
 }
@@ -99,6 +102,7 @@ impl Engine {
             view_timeout: options.view_timeout,
             view_disk_bytes: options.view_disk_bytes,
             functions: options.functions.map(Functions::new),
+            remote_functions: options.remote_functions,
         };
         let links = Links::new(options.follow_links);
         Self {

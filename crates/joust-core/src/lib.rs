@@ -34,7 +34,7 @@ pub mod work;
 pub use blocking_executor::MAX_COMMIT_WORKERS;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Code, Error, Result};
-pub use functions::FunctionSettings;
+pub use functions::{FunctionSettings, PROGRAM as FUNCTION_PROGRAM};
 pub use ipc::Upload;
 pub use query::Answer;
 pub use schema::RowFilter;

@@ -38,6 +38,8 @@ pub struct EngineOptions {
     pub view_disk_bytes: Option<f64>,
     /// How to run the Python functions of virtual columns. Absent: the engine runs none.
     pub functions: Option<FunctionOptions>,
+    /// Workers outside of this process run these functions. Default false.
+    pub remote_functions: Option<bool>,
 }
 
 /// How an engine runs Python functions.
@@ -155,6 +157,7 @@ impl Engine {
                 .view_disk_bytes
                 .map_or(chosen.view_disk_bytes, |bytes| bytes as u64);
             chosen.functions = options.functions.map(FunctionOptions::into_core);
+            chosen.remote_functions = options.remote_functions.unwrap_or(false);
         }
         Self {
             inner: joust_core::Engine::new(chosen),

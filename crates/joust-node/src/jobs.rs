@@ -3,12 +3,13 @@
 use joust_core::Result;
 use joust_core::jobs::{backfill, maintenance};
 use napi::Env;
-use napi::bindgen_prelude::{Function, PromiseRaw};
+use napi::bindgen_prelude::{ClassInstance, Function, PromiseRaw};
 use napi_derive::napi;
 
 use crate::auto_refresh::Since;
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
+use crate::remote_work::RemoteWork;
 use crate::table::{Table, version_number};
 use crate::task::Task;
 
@@ -105,7 +106,7 @@ pub struct CompactResult {
 }
 
 impl BackfillOptions {
-    fn into_core(self) -> Result<backfill::Backfill> {
+    fn into_core(self, workers: Option<backfill::RemoteWork>) -> Result<backfill::Backfill> {
         Ok(backfill::Backfill {
             column: self.column,
             predicate: self.predicate,
@@ -116,6 +117,7 @@ impl BackfillOptions {
             max_batch_rows: how_many("checkpoint_size", self.max_batch_rows)?,
             changed_since: self.changed_since.map(Into::into),
             job: self.job,
+            workers,
         })
     }
 }
@@ -144,11 +146,12 @@ impl Table {
         options: BackfillOptions,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let table = self.inner.clone();
-        let work = async move { table.plan_backfill(&options.into_core()?).await };
+        let work = async move { table.plan_backfill(&options.into_core(None)?).await };
         promise(env, work, |planned| planned.column)
     }
 
-    /// Computes a column's values and commits them as one version.
+    /// Computes a column's values and commits them as one version. `workers`: they call the function of a virtual column,
+    /// in place of processes of this engine.
     #[napi(ts_return_type = "Promise<BackfillResult>")]
     pub fn backfill<'env>(
         &self,
@@ -156,11 +159,15 @@ impl Table {
         options: BackfillOptions,
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
+        workers: Option<ClassInstance<'_, RemoteWork>>,
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
         let work = task.context(reporter(on_progress)?);
+        let workers = workers.map(|workers| workers.inner.clone());
+        let begun = workers.as_ref().map(backfill::RemoteWork::begin);
         let table = self.inner.clone();
         let done = async move {
-            let options = options.into_core()?;
+            let _begun = begun;
+            let options = options.into_core(workers)?;
             work.run(table.backfill(&options, &work)).await
         };
         promise(env, done, BackfillResult::from)

@@ -35,6 +35,7 @@ mod progress;
 mod promise;
 mod query;
 mod refs;
+mod remote_work;
 mod row_table;
 mod rows;
 mod running;

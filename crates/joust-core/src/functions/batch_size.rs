@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::error::{Error, Result};
 
 /// Rows of the first call. A function may take a minute for each row.
@@ -15,7 +17,7 @@ const MOST_BYTES: usize = 16 << 20;
 const TARGET: Duration = Duration::from_millis(500);
 
 /// The bounds of the rows of a call. With equal ones the number is not adapted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BatchBounds {
     /// Less only if the rows are large, if fewer are left, or after a call that ended its process.
     pub least: usize,

@@ -23,6 +23,7 @@ use crate::error::{Code, Error};
 
 pub(crate) use batch_size::BatchBounds;
 pub(crate) use run::{FunctionRun, sent_bytes};
+pub use worker::PROGRAM;
 
 /// How an engine runs Python functions.
 #[derive(Debug, Clone)]
@@ -63,11 +64,24 @@ impl Functions {
 
     /// The error of an engine that runs no functions. `what`: what the function computes.
     pub fn missing(what: &str, function: &str) -> Error {
+        Self::unsupported(what, function, "functions")
+    }
+
+    /// The same of one whose functions run on workers, which compute columns only.
+    pub fn missing_here(what: &str, function: &str) -> Error {
+        Self::unsupported(
+            what,
+            function,
+            "functions of views, but on Ray those of columns",
+        )
+    }
+
+    fn unsupported(what: &str, function: &str, missing: &str) -> Error {
         Error::new(
             Code::Unsupported,
             format!(
                 "{what} is computed by the Python function `{function}`, and this server runs no \
-                 functions: an administrator can start it with --functions subprocess"
+                 {missing}: an administrator can start it with --functions subprocess"
             ),
         )
     }

@@ -17,8 +17,8 @@ use super::process::Process;
 use super::{Function, FunctionSettings, frames};
 use crate::error::{Code, Error, Result};
 
-/// The program of the process.
-const PROGRAM: &str = concat!(include_str!("call.py"), "\n\n", include_str!("worker.py"));
+/// The program of the process. Workers on other hosts run it too.
+pub const PROGRAM: &str = concat!(include_str!("call.py"), "\n\n", include_str!("worker.py"));
 /// How long a process may take until it has loaded its function: it may load a model.
 const START_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Files that a process may have open.

@@ -30,7 +30,7 @@ pub struct Changes {
 
 impl Table {
     /// What refreshes itself in the newest version: computed columns, or the view that the table is. What a function
-    /// computes is only there if this engine runs functions.
+    /// computes is only there if that function runs: on workers, those of columns only.
     pub async fn auto_refreshes(&self) -> Result<Vec<Declaration>> {
         let dataset = self.dataset(ReadOptions::default()).await?;
         let runs_functions = self.tables().functions().is_some();
@@ -42,9 +42,10 @@ impl Table {
                 interval_seconds: refresh.interval_seconds.filter(is_valid),
             });
         let fields = dataset.schema().fields.iter();
+        let has_functions = self.tables().has_functions();
         let virtual_columns = fields
             .clone()
-            .filter(|field| runs_functions && backfills_itself(field))
+            .filter(|field| has_functions && backfills_itself(field))
             .map(|field| Declaration {
                 column: Some(field.name.clone()),
                 refresh: AutoRefresh {

@@ -42,6 +42,11 @@ impl Arguments {
         })
     }
 
+    /// The names from the root to each of them.
+    pub fn places(&self) -> &[Vec<String>] {
+        &self.places
+    }
+
     /// The arguments of some rows. They have their paths as names.
     pub fn batch(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut fields = Vec::with_capacity(self.paths.len());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
 use lance_core::datatypes::{Field as LanceField, Schema as LanceSchema};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 
@@ -24,7 +25,7 @@ const STRUCT_FIELD: &str = "virtual_column.struct_field";
 const AUTO_BACKFILL: &str = "virtual_column.auto_backfill";
 
 /// The function of a virtual column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionColumn {
     pub name: String,
     /// As its client declared it.

@@ -35,6 +35,8 @@ pub(crate) struct Limits {
     pub view_disk_bytes: u64,
     /// Runs Python functions; `None`: the engine runs none.
     pub functions: Option<Functions>,
+    /// Workers outside of this process run them.
+    pub remote_functions: bool,
 }
 
 /// Opens tables. Cheap to clone; clones share everything.
@@ -195,6 +197,11 @@ impl Tables {
     /// Runs Python functions; `None`: the engine runs none.
     pub(crate) fn functions(&self) -> Option<&Functions> {
         self.shared.limits.functions.as_ref()
+    }
+
+    /// Whether the engine or workers outside of this process run Python functions.
+    pub(crate) fn has_functions(&self) -> bool {
+        self.functions().is_some() || self.shared.limits.remote_functions
     }
 
     /// Pins on old versions, and removals of versions.

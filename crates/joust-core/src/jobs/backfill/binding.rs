@@ -29,6 +29,8 @@ pub struct Binding {
     /// The arguments of a function.
     pub arguments: Arguments,
     pub condition: Option<Arc<dyn PhysicalExpr>>,
+    /// The same in SQL.
+    pub condition_sql: Option<String>,
     /// The size of the results of both; `None` if it is negligible.
     pub evaluation: Option<Evaluation>,
 }
@@ -89,10 +91,12 @@ impl Binding {
             },
             Declared::Function(function) => Computation::Function(function),
         };
-        let condition = condition
+        let condition_sql = condition;
+        let condition = condition_sql
+            .as_deref()
             .map(|sql| {
                 planner
-                    .parse_filter(&sql)
+                    .parse_filter(sql)
                     .and_then(|expr| planner.optimize_expr(expr))
                     .and_then(|expr| planner.create_physical_expr(&expr))
                     .map_err(Error::of_input)
@@ -106,6 +110,7 @@ impl Binding {
             computation,
             arguments,
             condition,
+            condition_sql,
             evaluation: Evaluation::of_scan(dataset, &computes),
         })
     }

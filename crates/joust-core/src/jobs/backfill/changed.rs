@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lance::Dataset;
 use lance_table::format::Fragment;
+use serde::Serialize;
 
 use super::Backfill;
 use super::binding::Binding;
@@ -13,7 +14,7 @@ use crate::error::Result;
 use crate::table::Table;
 
 /// The versions of an earlier backfill of all rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Since {
     /// The version whose rows it computed.
     pub computed: u64,

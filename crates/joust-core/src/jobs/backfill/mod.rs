@@ -3,11 +3,14 @@
 //! [`binding`] reads the declaration, [`evaluate`] computes values, [`stage`] writes the column of one fragment to its
 //! own file, and [`run`] does so for every fragment and commits all of them at once. A partially filled column is never
 //! visible, and a cancelled run leaves the table unchanged. With a function, [`staged_files`] keeps the files for the
-//! next run of the job.
+//! next run of the job, and [`remote`] can leave the fragments to workers outside of this process.
 
 mod binding;
+mod calls;
 mod changed;
 mod evaluate;
+mod order;
+mod remote;
 mod run;
 mod stage;
 mod staged_files;
@@ -15,6 +18,8 @@ mod staged_files;
 pub(super) use binding::is_computed_with_sql;
 pub use changed::Since;
 pub(super) use changed::has_changed;
+pub use order::{Order, Part};
+pub use remote::RemoteWork;
 
 use super::RowFailure;
 
@@ -41,6 +46,8 @@ pub struct Backfill {
     /// The id of the job. With a function, a later run of the job continues with the fragments that this one has
     /// computed. `None`: each run begins anew.
     pub job: Option<String>,
+    /// Workers that call the function; `None`: processes of this engine do. SQL is always computed by the engine.
+    pub workers: Option<RemoteWork>,
 }
 
 /// A validated backfill.

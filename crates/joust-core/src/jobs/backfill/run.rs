@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::{Field, Schema as ArrowSchema};
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::fragment::FileFragment;
@@ -13,21 +11,17 @@ use lance::dataset::transaction::{Operation, TransactionBuilder};
 use tracing::{Instrument, info_span};
 
 use super::binding::{Binding, Computation, check_computed, find};
+use super::calls::{Calls, batches};
 use super::changed::{Before, Since};
 use super::evaluate::Tally;
-use super::stage::{Basis, Staging, stage};
+use super::stage::{Basis, Staging};
 use super::{Backfill, Backfilled, PlannedBackfill};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Result};
-use crate::functions::{BatchBounds, Function, FunctionRun, Functions};
 use crate::jobs::checkpoint::{Checkpoint, INTERVAL};
 use crate::query::check_each;
 use crate::table::{ReadOptions, Table};
 use crate::work::WorkContext;
-
-/// Default and largest number of fragments that are computed concurrently.
-const CONCURRENCY: usize = 2;
-const MOST_CONCURRENCY: usize = 16;
 
 impl Table {
     /// Validates a backfill without computing anything: the column, its declaration, the condition and the version. A
@@ -61,8 +55,8 @@ impl Table {
         let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
-        let mut run = self.function_run(&binding, backfill).await?;
-        let checkpoint = match (&backfill.job, &run) {
+        let mut calls = self.calls(&binding, backfill).await?;
+        let checkpoint = match (&backfill.job, &calls) {
             (Some(job), Some(_)) => Some(Checkpoint::of(self, job).await?),
             _ => None,
         };
@@ -72,7 +66,7 @@ impl Table {
             let now = Binding::planned(&newest, backfill).await?;
             if !now.is_same(&binding) {
                 staging.retain(|_, _| false);
-                run = self.function_run(&now, backfill).await?;
+                calls = self.calls(&now, backfill).await?;
             }
             binding = Arc::new(now);
             let before = match backfill.changed_since {
@@ -91,7 +85,7 @@ impl Table {
                 before: before.as_ref(),
                 changed_since,
                 binding: &binding,
-                run: run.as_ref(),
+                calls: calls.as_ref(),
                 backfill,
             };
             stage_all(&mut staging, &wanted, work)
@@ -119,37 +113,6 @@ impl Table {
             }
             newest = table.newest().await?;
         }
-    }
-
-    /// Calls the function of a virtual column; `None`: SQL computes the column. Code 0 if this engine runs no functions.
-    async fn function_run(
-        &self,
-        binding: &Binding,
-        backfill: &Backfill,
-    ) -> Result<Option<Arc<FunctionRun>>> {
-        let Computation::Function(column) = &binding.computation else {
-            return Ok(None);
-        };
-        let functions = self.tables().functions();
-        let functions = functions.ok_or_else(|| {
-            Functions::missing(&format!("column `{}`", binding.name()), &column.name)
-        })?;
-        let output = ArrowSchema::from(&binding.target).field(0).clone();
-        let function = Function {
-            name: column.name.clone(),
-            payload: self.function_payload(&column.sha256).await?,
-            sha256: column.sha256.clone(),
-            struct_field: column.struct_field.clone(),
-            expands: false,
-            // Its metadata has the declaration, which the function does not need.
-            output: Field::new(output.name(), output.data_type().clone(), true),
-        };
-        Ok(Some(Arc::new(FunctionRun::new(
-            functions.clone(),
-            function,
-            concurrency(backfill),
-            batches(backfill)?,
-        ))))
     }
 
     /// The version to read from, if it is not the newest.
@@ -209,17 +172,17 @@ impl Table {
 }
 
 /// The task of one round of a backfill.
-struct Wanted<'a> {
-    newest: &'a Arc<Dataset>,
+pub(super) struct Wanted<'a> {
+    pub newest: &'a Arc<Dataset>,
     /// A version to read from, if it is not the newest.
-    source: Option<&'a Dataset>,
+    pub source: Option<&'a Dataset>,
     /// The earlier backfill, if only changed fragments are computed.
-    before: Option<&'a Before>,
+    pub before: Option<&'a Before>,
     /// Only rows that have changed since are computed.
-    changed_since: Option<Since>,
-    binding: &'a Arc<Binding>,
-    run: Option<&'a Arc<FunctionRun>>,
-    backfill: &'a Backfill,
+    pub changed_since: Option<Since>,
+    pub binding: &'a Arc<Binding>,
+    pub calls: Option<&'a Calls>,
+    pub backfill: &'a Backfill,
 }
 
 impl Wanted<'_> {
@@ -292,15 +255,7 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
         .into_iter()
         .filter(|fragment| !staging.files.contains_key(&(fragment.id() as u64)))
         .collect();
-    let on_rows = counter(&missing, work.clone());
-    let concurrency = concurrency(wanted.backfill);
-    let mut staged = futures::stream::iter(missing)
-        .map(|fragment| {
-            let (dataset, binding) = (wanted.newest.clone(), wanted.binding.clone());
-            let (run, since) = (wanted.run.cloned(), wanted.changed_since);
-            stage(dataset, fragment, binding, run, since, on_rows.clone())
-        })
-        .buffer_unordered(concurrency);
+    let mut staged = wanted.compute(missing, work)?;
     loop {
         // The checkpoint has a fragment soon, although the next one may take hours.
         let next = match staging.is_saved() {
@@ -317,28 +272,6 @@ async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContex
         staging.add(staged, wanted.binding).await;
     }
     Ok(())
-}
-
-fn batches(backfill: &Backfill) -> Result<BatchBounds> {
-    BatchBounds::new(backfill.min_batch_rows, backfill.max_batch_rows)
-}
-
-/// The fragments that are computed at the same time.
-fn concurrency(backfill: &Backfill) -> usize {
-    let wanted = backfill.concurrency.unwrap_or(CONCURRENCY);
-    wanted.clamp(1, MOST_CONCURRENCY)
-}
-
-fn counter(fragments: &[FileFragment], work: WorkContext) -> Arc<dyn Fn(u64) + Send + Sync> {
-    let total = fragments
-        .iter()
-        .map(|fragment| fragment.fast_physical_rows().unwrap_or(0) as u64)
-        .sum();
-    let completed = AtomicU64::new(0);
-    Arc::new(move |rows| {
-        let before = completed.fetch_add(rows, Ordering::Relaxed);
-        work.report("backfill", before + rows, Some(total));
-    })
 }
 
 /// Commits the staged files; `None` if they change nothing.

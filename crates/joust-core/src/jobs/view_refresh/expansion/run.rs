@@ -179,7 +179,10 @@ impl Inputs<'_> {
 
     async fn expander(&self, plan: &DataFrame, function: &ViewFunction) -> Result<Arc<Expander>> {
         let functions = self.table.tables().functions();
-        let functions = functions.ok_or_else(|| Functions::missing("the view", &function.name))?;
+        let functions = functions.ok_or_else(|| match self.table.tables().has_functions() {
+            true => Functions::missing_here("the view", &function.name),
+            false => Functions::missing("the view", &function.name),
+        })?;
         let view = Schema::from(self.view.schema());
         let query = plain_schema(plan.schema().inner());
         let output = schema::result_type(&view, function);
