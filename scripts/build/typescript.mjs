@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { copyDocsPage } from "./docs-page.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { root } from "./paths.mjs";
+import { copyWorkerPackage } from "./worker-package.mjs";
 
 const INPUTS = ["src", "tsconfig.json", "package-lock.json", "native/index.d.ts"];
 const DIST = join(root, "dist");
@@ -24,6 +25,7 @@ export function buildTypescript() {
     throw new Error("the TypeScript sources have type errors: see above");
   }
   copyDocsPage(DIST);
+  copyWorkerPackage(DIST);
   stamp(STAMP, inputs);
 }
 

@@ -3,6 +3,7 @@ import type { Catalog } from "../catalog/catalog.js";
 import type { Grants } from "../catalog/grants/grants.js";
 import type { Config } from "../config/config.js";
 import type { Jobs } from "../jobs/jobs.js";
+import type { WorkerCalls } from "../jobs/ray/worker-calls.js";
 import type { LimitMemory } from "../limits/limit-memory.js";
 import type { Maintenance } from "../maintenance/maintenance.js";
 import type { MultipartWrites } from "../multipart/multipart.js";
@@ -24,6 +25,8 @@ export interface Services {
   readonly catalog: Catalog;
   readonly grants: Grants;
   readonly jobs: Jobs;
+  /** Absent without `--executor ray`, and in threads other than the main thread. */
+  readonly workerCalls: WorkerCalls | undefined;
   readonly transactions: Transactions;
   readonly multipart: MultipartWrites;
   readonly idempotency: IdempotentRequests;

@@ -2,6 +2,7 @@ import type { LogLevel } from "../telemetry/logger.js";
 import type { OtlpSettings } from "../telemetry/otlp/start.js";
 import type { AuditLogConfig } from "./audit-log.js";
 import type { FunctionSettings } from "./functions.js";
+import type { RaySettings } from "./ray.js";
 import type { VendingSettings } from "./vending.js";
 
 /** How the server maintains tables. */
@@ -97,6 +98,8 @@ export interface Config {
   readonly drainTimeoutMs: number;
   /** Absent: clients get no credentials. */
   readonly vending?: VendingSettings;
-  /** Absent: the server runs no Python functions. */
+  /** Absent: the server runs no Python functions in processes of its own. */
   readonly functions?: FunctionSettings;
+  /** Absent: all jobs run in this server. */
+  readonly ray?: RaySettings;
 }

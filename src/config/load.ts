@@ -12,6 +12,7 @@ import { ConfigError, type Option } from "./option.js";
 import { type OptionName, type OptionValues, serverOptions } from "./options.js";
 import { corsOriginsOf } from "./origins.js";
 import { otlpSettings } from "./otlp.js";
+import { rayOf } from "./ray.js";
 import { environmentSource, fileSource, flagSource, type OptionSource } from "./sources.js";
 import { vendingOf } from "./vending.js";
 
@@ -73,6 +74,7 @@ export function loadConfig(
       vendingOf(root, values["vend-role"], values["vend-endpoint"], values["vend-lifetime"]),
     ),
     ...present("functions", functionsOf(values, cwd, platform)),
+    ...present("ray", rayOf(values, cwd)),
     ...present("sqlPort", values["sql-port"]),
     ...present("tls", tlsOf(values["tls-cert"], values["tls-key"], cwd)),
     ...present("limitsFile", values.limits && resolve(cwd, values.limits)),

@@ -14,6 +14,7 @@ import {
   text,
 } from "./option.js";
 import { origins } from "./origins.js";
+import { amount, httpUrl } from "./ray.js";
 import { roleArn } from "./vending.js";
 
 const option = <const O extends Option<unknown>>(declaration: O): O => declaration;
@@ -257,9 +258,9 @@ export const serverOptions = {
     help: "how long credentials of --vend-role are valid, from 15m to 12h",
   }),
   functions: option({
-    type: choice(["off", "subprocess"]),
+    type: choice(["off", "subprocess", "ray"]),
     fallback: "off",
-    help: "whether the server runs the Python functions of virtual columns, in processes of its own; functions have the file permissions of the server",
+    help: "whether and where Python functions run: in processes of the server (subprocess), with its file permissions, or those of columns on the Ray cluster of --executor (ray)",
   }),
   python: option({
     type: text("PATH"),
@@ -295,6 +296,42 @@ export const serverOptions = {
     type: pair,
     repeatable: true,
     help: "environment variable of the processes that run functions; they inherit none from the server",
+  }),
+  executor: option({
+    type: choice(["local", "ray"]),
+    fallback: "local",
+    help: "where backfills with functions run: in this server (local) or on a Ray cluster (ray); all other jobs run in this server",
+  }),
+  "ray-address": option({
+    type: httpUrl,
+    help: "address of the Jobs API of the Ray cluster, such as http://ray-head:8265",
+  }),
+  "ray-token-file": option({
+    type: text("FILE"),
+    help: "file with the token of the Ray cluster; read for each request",
+  }),
+  "ray-ca-file": option({
+    type: text("FILE"),
+    help: "PEM file with the certificates that sign that of --ray-address; default: those of Node",
+  }),
+  "ray-server-url": option({
+    type: httpUrl,
+    help: "address at which the workers of Ray reach this server, not another one of its cluster",
+  }),
+  "ray-cpus": option({
+    type: amount,
+    fallback: "1",
+    help: "processors that Ray reserves for each fragment of a backfill",
+  }),
+  "ray-gpus": option({
+    type: amount,
+    fallback: "0",
+    help: "graphics processors that Ray reserves for each fragment of a backfill",
+  }),
+  "ray-storage-option": option({
+    type: pair,
+    repeatable: true,
+    help: "option of the object store for the workers of Ray, which then get none of those of the server",
   }),
   "drain-timeout": option({
     type: duration,

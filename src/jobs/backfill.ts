@@ -1,4 +1,5 @@
-import type { BackfillOptions, Engine, Since } from "../engine/index.js";
+import { type BackfillOptions, type Engine, RemoteWork, type Since } from "../engine/index.js";
+import type { Executor, RemoteJob } from "./executor.js";
 import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
 import { withoutNulls } from "./without-nulls.js";
@@ -31,20 +32,30 @@ export const backfillOptions = (spec: BackfillSpec): BackfillOptions =>
     changedSince: spec.changed_since,
   });
 
+/** How jobs of this kind run. */
+export interface BackfillDependencies {
+  readonly engine: Engine;
+  readonly storageOptions: Record<string, string>;
+  /** Runs workers that call functions. Without it the engine calls them. */
+  readonly executor?: Executor | undefined;
+}
+
 /**
  * Computes the missing values of a computed column and commits them as one version. A stopped job starts anew; with a
  * function, it continues with the fragments that it had computed.
  */
-export const backfill = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
+export const backfill = ({ engine, storageOptions, executor }: BackfillDependencies): JobKind => ({
   kind: "backfill",
   async run({ job, table, spec, signal, onProgress }) {
     const request = JSON.parse(spec) as BackfillSpec;
-    const target = engine
-      .table(table.location, { ...storageOptions, ...table.storageOptions })
-      .onBranch(request.branch);
-    const done = await withTask(signal, (task) =>
-      target.backfill({ ...backfillOptions(request), job: job.id }, task, onProgress),
-    );
+    const options = { ...storageOptions, ...table.storageOptions };
+    const target = engine.table(table.location, options).onBranch(request.branch);
+    const compute = (work?: RemoteWork) =>
+      withTask(signal, (task) =>
+        target.backfill({ ...backfillOptions(request), job: job.id }, task, onProgress, work),
+      );
+    const remote = { id: job.id, storageOptions: options };
+    const done = await (executor ? onWorkers(executor, remote, signal, compute) : compute());
     return {
       result: withoutNulls({
         rows_assigned: done.rowsAssigned,
@@ -65,3 +76,21 @@ export const backfill = (engine: Engine, storageOptions: Record<string, string>)
     };
   },
 });
+
+/** Runs `compute`, and meanwhile the workers that it needs. */
+async function onWorkers<T>(
+  executor: Executor,
+  job: Omit<RemoteJob, "work">,
+  signal: AbortSignal,
+  compute: (work: RemoteWork) => Promise<T>,
+): Promise<T> {
+  const work = new RemoteWork();
+  const ended = new AbortController();
+  const workers = executor.run({ ...job, work }, AbortSignal.any([signal, ended.signal]));
+  try {
+    return await compute(work);
+  } finally {
+    ended.abort();
+    await workers;
+  }
+}

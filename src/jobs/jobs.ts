@@ -5,6 +5,9 @@ import type { ErrorCode } from "../foundation/errors.js";
 /** The only kind of job that runs while another job of the same table runs: it never touches versions in use. */
 export const VERSION_CLEAN_UP = "clean_up";
 
+/** Why the signal of a job aborts when its server stops: the job is queued again. */
+export const SERVER_STOPS = new Error("the server stops");
+
 export type JobState = "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
 
 export interface JobProgress {

@@ -6,16 +6,17 @@ import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
 import { tracing } from "../telemetry/tracing.js";
 import { jobNotFound } from "./failures.js";
-import type {
-  JobCount,
-  JobErrors,
-  JobKind,
-  JobOutcome,
-  JobProgress,
-  JobRecord,
-  JobRequest,
-  Jobs,
-  ListedJob,
+import {
+  type JobCount,
+  type JobErrors,
+  type JobKind,
+  type JobOutcome,
+  type JobProgress,
+  type JobRecord,
+  type JobRequest,
+  type Jobs,
+  type ListedJob,
+  SERVER_STOPS,
 } from "./jobs.js";
 import { throttleProgress } from "./progress.js";
 import type { JobStore } from "./store.js";
@@ -150,15 +151,15 @@ class JobRunner implements Jobs {
     this.#stopping = true;
     await this.#stopPolling?.();
     await this.#claiming;
-    await this.#abort(() => true);
+    await this.#abort(() => true, SERVER_STOPS);
   }
 
   /** Aborts jobs and waits until they have ended. */
-  async #abort(which: (running: Running) => boolean): Promise<void> {
+  async #abort(which: (running: Running) => boolean, reason?: Error): Promise<void> {
     // A job that was just claimed is about to run.
     await this.#claiming;
     const ending = [...this.#running.values()].filter(which);
-    for (const { abort } of ending) abort.abort();
+    for (const { abort } of ending) abort.abort(reason);
     const waiting = new AbortController();
     const timeout = delay(CANCEL_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => {});
     await Promise.race([Promise.all(ending.map(({ ended }) => ended)), timeout]);
@@ -213,7 +214,7 @@ class JobRunner implements Jobs {
       if (!this.#stopping) this.#startJobs();
     });
     this.#running.set(job.id, { job, abort, ended });
-    if (this.#stopping) abort.abort();
+    if (this.#stopping) abort.abort(SERVER_STOPS);
   }
 
   async #run(job: JobRecord, abort: AbortController): Promise<void> {

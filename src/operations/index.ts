@@ -5,6 +5,7 @@ import { branches } from "./branches/index.js";
 import { columns } from "./columns/index.js";
 import { indexes } from "./indexes/index.js";
 import { jobs } from "./jobs/index.js";
+import { workerCalls } from "./jobs/workers/index.js";
 import { lancedbOnly } from "./lancedb-only.js";
 import { namespaces } from "./namespaces/index.js";
 import { prewarmTable } from "./prewarm/prewarm-table.js";
@@ -43,6 +44,7 @@ export const operations: readonly Operation[] = [
   ...contract,
   ...lancedbOnly,
   prewarmTable,
+  ...workerCalls,
   getOpenApiDocument(contract),
   getMetrics,
 ];

@@ -1,4 +1,5 @@
 import type { Services } from "../api/services.js";
+import { StoredWorkerKeys } from "../auth/worker-keys.js";
 import { adoptTables } from "../catalog/discovery/adoption.js";
 import {
   removeOrphanedTables,
@@ -11,6 +12,7 @@ import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
 import { maintenance as maintenanceJob } from "../jobs/maintenance.js";
+import { RayExecutor } from "../jobs/ray/ray-executor.js";
 import { startJobs } from "../jobs/runner.js";
 import { versionCleanUp } from "../jobs/version-clean-up.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
@@ -47,12 +49,19 @@ export async function startServices(
   const orphans = { catalog: store.catalog, engine, storageOptions, log };
   await removeOrphanedTables(orphans);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
+  const executor =
+    config.ray &&
+    new RayExecutor({
+      settings: config.ray,
+      keys: new StoredWorkerKeys(store.keys),
+      log,
+    });
   const jobs = startJobs({
     store: store.jobs,
     catalog,
     kinds: [
       indexBuild(engine, storageOptions),
-      backfill(engine, storageOptions),
+      backfill({ engine, storageOptions, executor }),
       compaction(engine, storageOptions),
       viewRefresh({ engine, catalog, storageOptions }),
       maintenanceJob(engine, storageOptions),
@@ -80,6 +89,7 @@ export async function startServices(
     catalog,
     grants,
     jobs,
+    workerCalls: executor,
     transactions,
     multipart,
     idempotency,

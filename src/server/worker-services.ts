@@ -61,6 +61,7 @@ export function workerServices(dependencies: WorkerDependencies): {
       held: (subjects) => localGrants.held(subjects),
     }),
     jobs: mainThread.remote("jobs"),
+    workerCalls: undefined,
     transactions: mainThread.remote("transactions"),
     multipart: mainThread.remote("multipart"),
     idempotency: mainThread.remote("idempotency"),

@@ -13,6 +13,7 @@ const names: Record<ServiceName, true> = {
   catalog: true,
   grants: true,
   jobs: true,
+  workerCalls: true,
   transactions: true,
   multipart: true,
   idempotency: true,

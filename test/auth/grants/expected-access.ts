@@ -89,6 +89,11 @@ export const expectedAccess: Record<
     PrewarmTableIndex: read,
     PrewarmTablePageCache: read,
 
+    // The token of the job decides, which the body has.
+    ClaimRemoteJob: anyone,
+    GetRemoteOrder: anyone,
+    ReportRemoteWork: anyone,
+
     GetMetrics: on("server", "select"),
     GetOpenApiDocument: anyone,
     GetRteStats: anyone,

@@ -16,6 +16,8 @@ const onView: Pick<Case, "id"> = { id: ({ space, view }) => [space, view] };
 /** What the definition of the view reads. */
 const source = ({ space }: Names) => [[`table:${space}$orders`, "select"]] as const;
 const ofJob = ({ job }: Names) => ({ job_id: job });
+const ofWorker = (names: Names) => ({ ...ofJob(names), token: "none" });
+const noWorkers: Pick<Case, "admitted"> = { admitted: [406, /--executor ray/] };
 const objectOf = ({ space, table }: Names) => `table:${space}:public$${table}`;
 const onServer = () => [["server", "grant"]] as const;
 
@@ -69,6 +71,9 @@ export const otherCases: Cases = {
   CancelJob: [json(ofJob)],
   PauseJob: [json(ofJob)],
   ResumeJob: [json(ofJob)],
+  ClaimRemoteJob: [json((names) => ({ ...ofWorker(names), versions: {} }), noWorkers)],
+  GetRemoteOrder: [json((names) => ({ ...ofWorker(names), known: "" }), noWorkers)],
+  ReportRemoteWork: [json((names) => ({ ...ofWorker(names), failure: "x" }), noWorkers)],
 
   ListGrants: [
     json((names) => ({ object: objectOf(names) }), {

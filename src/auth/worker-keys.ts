@@ -1,0 +1,55 @@
+import type { KeyRecord } from "../catalog/key-records.js";
+import type { KeyStore } from "../catalog/keys.js";
+import type { WorkerKeys } from "../jobs/ray/worker-calls.js";
+import { hashKey, newKey } from "./key.js";
+
+/** As long as the files of a backfill stay that was not committed, ms. */
+const LIFETIME = 7 * 24 * 3_600_000;
+
+const nameOf = (job: string): string => `workers of job ${job}`;
+
+/** Keys of the catalog with the name of a job and without a role: they authenticate its workers. */
+export class StoredWorkerKeys implements WorkerKeys {
+  constructor(
+    private readonly keys: Pick<KeyStore, "create" | "findByHash" | "list" | "revoke" | "rotate">,
+  ) {}
+
+  async issue(job: string): Promise<{ id: string; token: string }> {
+    for (const { id } of await this.#of(job)) await this.keys.revoke(id);
+    const token = newKey();
+    const key = { name: nameOf(job), role: "none", hash: hashKey(token) } as const;
+    const { id } = await this.keys.create({ ...key, lifetimeMs: LIFETIME });
+    return { id, token };
+  }
+
+  async replace(job: string, token: string): Promise<string | undefined> {
+    const record = await this.#find(job, token);
+    if (!record) return undefined;
+    const replacement = newKey();
+    const rotation = { hash: hashKey(replacement), overlapMs: 0, lifetimeMs: LIFETIME };
+    return (await this.keys.rotate(record.id, rotation)) && replacement;
+  }
+
+  async isOf(job: string, token: string): Promise<boolean> {
+    return (await this.#find(job, token)) !== undefined;
+  }
+
+  async idOf(job: string): Promise<string | undefined> {
+    return (await this.#of(job)).at(-1)?.id;
+  }
+
+  async revoke(id: string): Promise<void> {
+    await this.keys.revoke(id);
+  }
+
+  async #find(job: string, token: string): Promise<KeyRecord | undefined> {
+    const record = await this.keys.findByHash(hashKey(token).toString("hex"));
+    const isValid = record && (record.expiresMillis ?? Number.POSITIVE_INFINITY) > Date.now();
+    return isValid && record.role === "none" && record.name === nameOf(job) ? record : undefined;
+  }
+
+  async #of(job: string): Promise<KeyRecord[]> {
+    const keys = await this.keys.list();
+    return keys.filter(({ name, role }) => role === "none" && name === nameOf(job));
+  }
+}

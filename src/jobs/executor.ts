@@ -1,0 +1,23 @@
+import type { RemoteWork } from "../engine/index.js";
+
+/** A job whose work workers outside of this process do. */
+export interface RemoteJob {
+  /** The id of the job. */
+  readonly id: string;
+  readonly work: RemoteWork;
+  /** Of the object store of its table. */
+  readonly storageOptions: Readonly<Record<string, string>>;
+}
+
+/**
+ * Runs the workers of jobs. Only backfills use it: the engine publishes the fragments that it needs, and checks and
+ * commits what the workers hand over.
+ */
+export interface Executor {
+  /**
+   * Starts workers as soon as the job has work for them, or attaches to those that an earlier run of the job started. If
+   * they fail, so does the work. Resolves after `signal` has aborted and the workers are being stopped; if its reason is
+   * `SERVER_STOPS`, they go on and wait for the next run. Never rejects.
+   */
+  run(job: RemoteJob, signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,5 @@
+import sys
+
+from joust_worker.driver import main
+
+sys.exit(main())

@@ -1,0 +1,206 @@
+"""Computes the column of one fragment into a file that no version of the table names."""
+
+import time
+import uuid
+
+import lance
+import numpy
+import pyarrow
+import pyarrow.compute
+from lance.file import LanceFileWriter
+
+from joust_worker import LANCE_VERSION
+from joust_worker.function import Function, RefusedFunction
+
+ROW_ADDRESS = "_rowaddr"
+LAST_UPDATED = "_row_last_updated_at_version"
+BATCH = 4_096
+# Bytes of the rows that are read at once, and the rows that tell the size of the others.
+INPUT_BYTES = 16 << 20
+PROBED_ROWS = 8
+MOST_FAILURES = 1_000
+PROGRESS_SECONDS = 2
+
+
+class Unwanted(Exception):
+    """The server does not need the fragment any more."""
+
+
+def compute_fragments(server, order, fragments):
+    """A Ray task. All its fragments use one process of the function."""
+    if lance.__version__ != LANCE_VERSION:
+        raise RefusedFunction(
+            f"a Ray node has pylance {lance.__version__}, and this server needs {LANCE_VERSION}: "
+            f"install pylance=={LANCE_VERSION} on all nodes"
+        )
+    dataset = lance.dataset(
+        order["location"], version=order["version"], storage_options=order["storage_options"]
+    )
+    column = dataset.schema.field(order["column"])
+    if isinstance(column.type, pyarrow.BaseExtensionType):
+        raise RefusedFunction(
+            f"column `{column.name}` has the type {column.type}, which workers cannot write: "
+            "declare it with another type, or start the server with --functions subprocess"
+        )
+    with Function(order, pyarrow.field(column.name, column.type)) as function:
+        for fragment in fragments:
+            try:
+                part = Fragment(server, order, dataset, column, fragment).compute(function)
+                server.post("report", {"part": part})
+            except Unwanted:
+                pass
+
+
+class Fragment:
+    def __init__(self, server, order, dataset, column, ordered):
+        self.server, self.order, self.ordered = server, order, ordered
+        self.dataset, self.column = dataset, column
+        self.fragment = dataset.get_fragment(ordered["id"])
+        self.tally = {"assigned": 0, "failed": 0, "changed": 0, "failures": []}
+        self.done = 0
+
+    def compute(self, function):
+        # A task that runs again has perhaps handed it over before.
+        self.report(0)
+        name = f"{uuid.uuid4().hex}.lance"
+        schema = pyarrow.schema([self.column])
+        # Without `close` it leaves no file.
+        writer = LanceFileWriter(
+            f"{self.order['location'].rstrip('/')}/data/{name}",
+            schema=schema,
+            version=self.dataset.data_storage_version,
+            storage_options=self.order["storage_options"],
+        )
+        for batch in self.batches():
+            values = self.filled(batch, function)
+            writer.write_batch(pyarrow.record_batch([values], schema=schema))
+            self.done += batch.num_rows
+        writer.close()
+        fragment = {"fragment": self.ordered["id"], "key": self.ordered["key"]}
+        return {**fragment, "file": name, "tally": self.tally}
+
+    def batches(self):
+        """All stored rows in their order, deleted ones included."""
+        columns = [path[0] for path in self.order["arguments"]] + [self.column.name]
+        if self.order["changed_since"] is not None:
+            columns.append(LAST_UPDATED)
+        columns = list(dict.fromkeys(columns))
+        options = {"with_row_id": True, "with_row_address": True, "include_deleted_rows": True}
+        probed = self.fragment.to_table(columns=columns, limit=PROBED_ROWS)
+        bytes_per_row = probed.nbytes // max(1, probed.num_rows)
+        size = min(max(1, INPUT_BYTES // max(1, bytes_per_row)), BATCH)
+        return self.fragment.to_batches(columns=columns, batch_size=size, **options)
+
+    def filled(self, batch, function):
+        """The new values of all rows of the column: computed for the selected rows, unchanged for others."""
+        selected = self.selected(batch)
+        old = batch.column(self.column.name)
+        rows = numpy.flatnonzero(selected)
+        is_whole = len(rows) == batch.num_rows
+        part = batch if is_whole else batch.take(pyarrow.array(rows))
+        values, failures = function.compute(self.arguments(part), self.report_later)
+        self.count(part.column(self.column.name), values, rows, failures)
+        if not self.order["nullable"] and values.null_count > 0:
+            raise RefusedFunction(
+                f"column `{self.column.name}` takes no nulls, and its computation gives some; "
+                "make it nullable"
+            )
+        if is_whole:
+            return values
+        sources = numpy.arange(batch.num_rows)
+        sources[rows] = batch.num_rows + numpy.arange(len(rows))
+        return pyarrow.concat_arrays([old, values]).take(pyarrow.array(sources))
+
+    def selected(self, batch):
+        """The rows to compute."""
+        # A deleted row has no address.
+        selected = batch.column(ROW_ADDRESS).is_valid().to_numpy(zero_copy_only=False)
+        since = self.order["changed_since"]
+        if since is not None:
+            updated = batch.column(LAST_UPDATED)
+            versions = updated.fill_null(0).to_numpy(zero_copy_only=False)
+            is_new = (versions > since["computed"]) & (versions != since["published"])
+            selected &= is_new | updated.is_null().to_numpy(zero_copy_only=False)
+        if self.order["condition"] is not None:
+            selected &= self.meant()[self.done : self.done + batch.num_rows]
+        return selected
+
+    def meant(self):
+        """For each stored row, whether the condition is true."""
+        if not hasattr(self, "_meant"):
+            found = self.fragment.to_table(
+                columns=[], filter=self.order["condition"], with_row_address=True
+            )
+            # The lower half of an address is the position in the fragment.
+            positions = found[ROW_ADDRESS].to_numpy() & 0xFFFF_FFFF
+            self._meant = numpy.zeros(self.fragment.physical_rows, dtype=bool)
+            self._meant[positions] = True
+        return self._meant
+
+    def arguments(self, batch):
+        arrays = []
+        for names in self.order["arguments"]:
+            array = batch.column(names[0])
+            for name in names[1:]:
+                index = array.type.get_field_index(name)
+                array = pyarrow.compute.struct_field(array, [index])
+            arrays.append(array)
+        if not arrays:
+            # The function has no parameters, and the batch only a number of rows.
+            empty = pyarrow.array([{}] * batch.num_rows, pyarrow.struct([]))
+            return pyarrow.RecordBatch.from_struct_array(empty)
+        return pyarrow.RecordBatch.from_arrays(arrays, names=self.order["function"]["inputs"])
+
+    def count(self, old, values, rows, failures):
+        changed = changes(old, values)
+        lost = sum(bool(changed[row]) for row, _ in failures)
+        tally = self.tally
+        tally["changed"] += int(changed.sum())
+        tally["assigned"] += int(changed.sum()) - lost
+        tally["failed"] += len(failures)
+        for row, message in failures[: MOST_FAILURES - len(tally["failures"])]:
+            offset = self.done + int(rows[row])
+            failure = {"fragment": self.ordered["id"], "offset": offset, "message": message}
+            tally["failures"].append(failure)
+
+    def report_later(self, computed):
+        """Reports so many computed rows of the batch from time to time."""
+        if time.monotonic() - self.reported >= PROGRESS_SECONDS:
+            self.report(self.done + computed)
+
+    def report(self, rows):
+        """Reports the computed rows, and learns whether the fragment is still needed."""
+        progress = {"fragment": self.ordered["id"], "key": self.ordered["key"], "rows": rows}
+        if not self.server.post("report", {"progress": progress})["wanted"]:
+            raise Unwanted
+        self.reported = time.monotonic()
+
+
+def changes(old, new):
+    """For each row, whether its value changes."""
+    count = len(new)
+    were_null = old.is_null().to_numpy(zero_copy_only=False)
+    are_null = new.is_null().to_numpy(zero_copy_only=False)
+    kind = new.type
+    is_vector = pyarrow.types.is_fixed_size_list(kind) and pyarrow.types.is_floating(kind.value_type)
+    if is_vector and old.values.null_count == new.values.null_count == 0:
+        differ = numpy.zeros(count, dtype=bool)
+        both = numpy.flatnonzero(~were_null & ~are_null)
+        if len(both) > 0:
+            size = kind.list_size
+            before, after = (
+                one.take(pyarrow.array(both)).flatten().to_numpy(zero_copy_only=False)
+                for one in (old, new)
+            )
+            same = (before == after) | (numpy.isnan(before) & numpy.isnan(after))
+            differ[both] = ~same.reshape(len(both), size).all(axis=1)
+    elif pyarrow.types.is_nested(kind):
+        pairs = zip(old, new, strict=True)
+        differ = numpy.array([before != after for before, after in pairs], dtype=bool)
+    else:
+        unequal = pyarrow.compute.not_equal(old, new).fill_null(False)
+        differ = unequal.to_numpy(zero_copy_only=False)
+        if pyarrow.types.is_floating(kind):
+            nans = (pyarrow.compute.is_nan(one).fill_null(False) for one in (old, new))
+            differ = differ & ~pyarrow.compute.and_(*nans).to_numpy(zero_copy_only=False)
+    return (were_null != are_null) | (differ & ~were_null & ~are_null)

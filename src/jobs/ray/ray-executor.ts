@@ -1,0 +1,278 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { RaySettings } from "../../config/ray.js";
+import { functionProgram, versions } from "../../engine/index.js";
+import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import type { Logger } from "../../telemetry/logger.js";
+import type { Executor, RemoteJob } from "../executor.js";
+import { SERVER_STOPS } from "../jobs.js";
+import { JobsApi, RayError, type RayJob } from "./jobs-api.js";
+import type {
+  PartReport,
+  ProgressReport,
+  RemoteOrderReply,
+  WorkerCalls,
+  WorkerKeys,
+} from "./worker-calls.js";
+import { WorkerPackage } from "./worker-package.js";
+
+/** Time between two looks at a job of Ray, ms. */
+const POLL_INTERVAL = 2_000;
+/** How long Ray may be away until its jobs fail, ms. */
+const PATIENCE = 30_000;
+/** Characters of the log of a failed job in its message. */
+const MAX_QUOTED = 300;
+
+export interface RayExecutorDependencies {
+  readonly settings: RaySettings;
+  readonly keys: WorkerKeys;
+  readonly log: Logger;
+}
+
+/** A job of Ray, and the key of its workers. */
+interface Submission {
+  /** The id of the job of Ray. */
+  readonly id: string;
+  readonly key: string;
+}
+
+/** A job whose workers run on Ray. */
+interface RunningJob extends RemoteJob {
+  /** Another one than that of earlier runs: the numbers of orders begin anew with each run. */
+  readonly run: string;
+  /** The workers have replaced the token that Ray shows. */
+  isClaimed: boolean;
+}
+
+/**
+ * Runs the workers of jobs on a Ray cluster.
+ *
+ * Each job has one job of Ray at a time. Its id begins with that of the job, so that the next run of the job finds it:
+ * no catalog stores it. Its driver asks this server for orders, and its tasks compute fragments.
+ */
+export class RayExecutor implements Executor, WorkerCalls {
+  readonly #running = new Map<string, RunningJob>();
+  readonly #api: JobsApi;
+  #package: WorkerPackage | undefined;
+
+  constructor(private readonly dependencies: RayExecutorDependencies) {
+    this.#api = new JobsApi(dependencies.settings);
+  }
+
+  async run(job: RemoteJob, signal: AbortSignal): Promise<void> {
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve());
+    });
+    if (!(await job.work.ordered()) || signal.aborted) return;
+    let submission: Submission | undefined;
+    try {
+      submission = await this.#attach(job.id);
+      // Workers of an earlier run may call from here on. Their token is not the first one.
+      const running = { ...job, run: newRun(), isClaimed: submission !== undefined };
+      this.#running.set(job.id, running);
+      submission ??= await this.#submit(running);
+      await this.#watch(submission.id, signal);
+    } catch (error) {
+      job.work.fail(reasonOf(error), false);
+    }
+    await aborted;
+    this.#running.delete(job.id);
+    if (submission && signal.reason !== SERVER_STOPS) await this.#end(submission);
+  }
+
+  /** The job of Ray that an earlier run started, if this server can use it. Stops others. */
+  async #attach(job: string): Promise<Submission | undefined> {
+    const { settings, keys, log } = this.dependencies;
+    const key = await keys.idOf(job);
+    let found: Submission | undefined;
+    for (const { submission_id, metadata } of await this.#jobsOf(job)) {
+      const isUsable =
+        metadata?.joust_url === settings.serverUrl && metadata?.joust_version === versions().engine;
+      if (isUsable && key !== undefined && !found) found = { id: submission_id, key };
+      else await this.#api.stop(submission_id);
+    }
+    if (found) {
+      log.info({ job, ray: found.id }, "attached to the Ray job of an earlier run");
+    }
+    return found;
+  }
+
+  async #submit(running: RunningJob): Promise<Submission> {
+    const { settings, keys, log } = this.dependencies;
+    this.#package ??= new WorkerPackage();
+    const { name, archive } = this.#package;
+    const working_dir = await this.#api.upload(name, () => archive);
+    const submission_id = `${prefixOf(running.id)}${running.run}`;
+    const { id: key, token } = await keys.issue(running.id);
+    const submission = {
+      submission_id,
+      entrypoint: "python -m joust_worker",
+      metadata: { joust_url: settings.serverUrl, joust_version: versions().engine },
+      runtime_env: {
+        working_dir,
+        env_vars: {
+          JOUST_URL: settings.serverUrl,
+          JOUST_JOB: running.id,
+          JOUST_TOKEN: token,
+        },
+      },
+    };
+    await this.#api.submit(submission).catch(async (error: unknown) => {
+      await keys.revoke(key);
+      throw error;
+    });
+    log.info({ job: running.id, ray: submission_id }, "started a Ray job");
+    return { id: submission_id, key };
+  }
+
+  /** The jobs of Ray for a job that have not ended. */
+  async #jobsOf(job: string): Promise<RayJob[]> {
+    const jobs = await this.#api.list();
+    return jobs.filter((one) => one.submission_id?.startsWith(prefixOf(job)) && !hasEnded(one));
+  }
+
+  /** Waits for the signal. @throws RayError when Ray or the job of Ray has failed */
+  async #watch(submission: string, signal: AbortSignal): Promise<void> {
+    let answered = performance.now();
+    for (;;) {
+      await delay(POLL_INTERVAL, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      try {
+        const job = await this.#api.find(submission);
+        if (!job) throw forgotten(this.dependencies.settings.address);
+        if (hasEnded(job)) throw endedEarly(job);
+        answered = performance.now();
+      } catch (error) {
+        if (signal.aborted) return;
+        const isTransient = error instanceof RayError && error.isTransient;
+        if (!isTransient || performance.now() - answered > PATIENCE) throw error;
+      }
+    }
+  }
+
+  /** The job needs no workers any more. Never rejects. */
+  async #end({ id, key }: Submission): Promise<void> {
+    const { keys, log } = this.dependencies;
+    try {
+      // Without its key a driver that Ray does not stop ends by itself. Another server may have made one for its own.
+      await keys.revoke(key);
+      await this.#api.stop(id);
+    } catch (err) {
+      log.warn({ err, ray: id }, "a Ray job could not be stopped; it ends by itself");
+    }
+  }
+
+  async claim(
+    job: string,
+    token: string,
+    installed: Readonly<Record<string, string>>,
+  ): Promise<string> {
+    const running = await this.#find(job, token);
+    const { engine, lance } = versions();
+    const needed: Record<string, string> = { joust_worker: engine, lance };
+    for (const [name, version] of Object.entries(needed)) {
+      if (installed[name] === version) continue;
+      const message = `the Ray cluster has ${name} ${installed[name]}, and this server needs ${version}: install pylance==${lance} on all nodes of the cluster`;
+      running.work.fail(message, true);
+      throw invalidInput(message);
+    }
+    const replaced = await this.dependencies.keys.replace(job, token);
+    if (replaced === undefined) throw unknownToken();
+    running.isClaimed = true;
+    return replaced;
+  }
+
+  async order(job: string, token: string, known: string): Promise<RemoteOrderReply> {
+    const running = await this.#claimed(job, token);
+    const number = running.work.orderNumber();
+    if (number === null) return {};
+    const current = `${running.run}-${number}`;
+    if (current === known) return { order_id: current };
+    const order = running.work.order();
+    if (!order) return {};
+    const { limits, cpus, gpus, storageOptions } = this.dependencies.settings;
+    return {
+      order_id: `${running.run}-${order.number}`,
+      order: {
+        ...JSON.parse(order.text),
+        payload: order.payload.toString("base64"),
+        program: functionProgram(),
+        cpus,
+        gpus,
+        storage_options: storageOptions ?? running.storageOptions,
+        limits: {
+          memory_bytes: limits.memoryBytes,
+          call_timeout_ms: limits.callTimeoutMs,
+          cpu_time_ms: limits.cpuTimeMs,
+          network: limits.network,
+          environment: limits.environment,
+        },
+      },
+    };
+  }
+
+  async progress(job: string, token: string, report: ProgressReport): Promise<boolean> {
+    const { work } = await this.#claimed(job, token);
+    return work.progress(report.fragment, report.key, report.rows);
+  }
+
+  async deliver(job: string, token: string, part: PartReport): Promise<boolean> {
+    const { work } = await this.#claimed(job, token);
+    return work.deliver(JSON.stringify(part));
+  }
+
+  async fail(job: string, token: string, message: string): Promise<void> {
+    const { work } = await this.#find(job, token);
+    work.fail(message, true);
+  }
+
+  async #claimed(job: string, token: string): Promise<RunningJob> {
+    const running = await this.#find(job, token);
+    if (running.isClaimed) return running;
+    throw unknownToken();
+  }
+
+  /** @throws code 16 for a token of another job, code 17 while the job does not run here */
+  async #find(job: string, token: string): Promise<RunningJob> {
+    if (!(await this.dependencies.keys.isOf(job, token))) throw unknownToken();
+    const running = this.#running.get(job);
+    if (running) return running;
+    throw new JoustError(
+      ErrorCode.ServiceUnavailable,
+      `the job ${job} does not run on this server: try again until it does, or until its token is invalid`,
+    );
+  }
+}
+
+const newRun = (): string => randomBytes(4).toString("hex");
+
+const prefixOf = (job: string): string => `joust-${job}-`;
+
+const hasEnded = ({ status }: RayJob): boolean => status !== "PENDING" && status !== "RUNNING";
+
+function endedEarly({ submission_id, status, message }: RayJob): RayError {
+  const quoted = message?.trim().slice(-MAX_QUOTED);
+  return new RayError(
+    `the Ray job ${submission_id} ended before its work was done (${status}${quoted ? `: ${quoted}` : ""}): look at its log with \`ray job logs ${submission_id}\`, and start the backfill again`,
+    false,
+  );
+}
+
+const forgotten = (address: string): RayError =>
+  new RayError(
+    `Ray at ${address} does not know the job any more, because its head was restarted: start the backfill again`,
+    false,
+  );
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof RayError)) return `the workers on Ray have failed: ${error}`;
+  if (!error.isTransient) return error.message;
+  return `${error.message}: check that the Ray head runs and that --ray-address names it, and start the backfill again`;
+}
+
+const unknownToken = (): JoustError =>
+  new JoustError(
+    ErrorCode.Unauthenticated,
+    "the token of this worker is invalid: its job has ended, or another worker has replaced it",
+  );

@@ -1,0 +1,70 @@
+import { describe, expect, it, vi } from "vitest";
+import { StoredWorkerKeys } from "../../src/auth/worker-keys.js";
+import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
+
+const DAYS = 24 * 3_600_000;
+
+describe("the keys of workers", () => {
+  describeOnEachDatabase((newCatalog) => {
+    it("are for one job, and a new one replaces the former ones", async () => {
+      const { keys } = await newCatalog().open();
+      const workers = new StoredWorkerKeys(keys);
+      expect(await workers.idOf("a")).toBeUndefined();
+      const { id: formerId, token: first } = await workers.issue("a");
+      expect(await workers.idOf("a")).toBe(formerId);
+      expect([await workers.isOf("a", first), await workers.isOf("b", first)]).toEqual([
+        true,
+        false,
+      ]);
+      const { id, token: second } = await workers.issue("a");
+      // A server that lost the job to another one does not know the key of that one.
+      await workers.revoke(formerId);
+      expect([await workers.isOf("a", first), await workers.isOf("a", second)]).toEqual([
+        false,
+        true,
+      ]);
+      expect(await keys.list()).toMatchObject([{ role: "none", name: "workers of job a" }]);
+      await workers.revoke(id);
+      expect(await workers.isOf("a", second)).toBe(false);
+      expect(await keys.list()).toEqual([]);
+    });
+
+    it("can be replaced by their holder, once", async () => {
+      const { keys } = await newCatalog().open();
+      const workers = new StoredWorkerKeys(keys);
+      const { id, token: first } = await workers.issue("a");
+      expect(await workers.replace("b", first)).toBeUndefined();
+      const second = (await workers.replace("a", first)) ?? "";
+      expect(await workers.idOf("a")).toBe(id);
+      expect(await workers.replace("a", first)).toBeUndefined();
+      expect([await workers.isOf("a", first), await workers.isOf("a", second)]).toEqual([
+        false,
+        true,
+      ]);
+    });
+
+    it("are invalid after a week", async () => {
+      const { keys } = await newCatalog().open();
+      const workers = new StoredWorkerKeys(keys);
+      const { token } = await workers.issue("a");
+      const now = Date.now();
+      vi.spyOn(Date, "now").mockReturnValue(now + 6 * DAYS);
+      expect(await workers.isOf("a", token)).toBe(true);
+      vi.spyOn(Date, "now").mockReturnValue(now + 8 * DAYS);
+      expect(await workers.isOf("a", token)).toBe(false);
+      vi.restoreAllMocks();
+    });
+
+    it("do not admit other keys of the same name", async () => {
+      const { keys } = await newCatalog().open();
+      const workers = new StoredWorkerKeys(keys);
+      const { token } = await workers.issue("a");
+      const [key] = await keys.list();
+      if (!key) throw new Error("there is no key");
+      await keys.revoke(key.id);
+      await keys.create({ name: key.name, role: "admin", hash: key.hash });
+      expect(await workers.isOf("a", token)).toBe(false);
+      expect(await workers.idOf("a")).toBeUndefined();
+    });
+  });
+});

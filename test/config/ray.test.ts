@@ -1,0 +1,67 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { loadConfig } from "../../src/config/load.js";
+import { tempDir } from "../harness/temp.js";
+
+const cwd = tempDir("config");
+const load = (...args: string[]) => loadConfig(args, { env: {}, cwd });
+const needed = [
+  ...["--executor", "ray", "--functions", "ray"],
+  ...["--ray-address", "http://head:8265/", "--ray-server-url", "https://joust:2333"],
+];
+
+it("all jobs run in the server by default", () => {
+  expect(load().ray).toBeUndefined();
+  expect(load("--functions", "subprocess").ray).toBeUndefined();
+});
+
+it("Ray has the limits of functions by default, and the server runs none itself", () => {
+  const { ray, functions } = load(...needed);
+  expect(functions).toBeUndefined();
+  expect(ray).toEqual({
+    address: "http://head:8265",
+    serverUrl: "https://joust:2333",
+    cpus: 1,
+    gpus: 0,
+    limits: {
+      memoryBytes: 2 * 2 ** 30,
+      callTimeoutMs: 60_000,
+      cpuTimeMs: 300_000,
+      network: false,
+      environment: {},
+    },
+  });
+});
+
+it("Ray has the options of the operator", () => {
+  writeFileSync(join(cwd, "token"), "secret\n");
+  writeFileSync(join(cwd, "ca.pem"), "certificate");
+  const files = ["--ray-token-file", "token", "--ray-ca-file", "ca.pem"];
+  const resources = ["--ray-cpus", "4", "--ray-gpus", "0.5"];
+  const store = ["--ray-storage-option", "a=b", "--ray-storage-option", "c=d"];
+  const { ray } = load(...needed, ...files, ...resources, ...store, "--function-timeout", "5s");
+  expect(ray).toMatchObject({
+    tokenFile: join(cwd, "token"),
+    ca: "certificate",
+    cpus: 4,
+    gpus: 0.5,
+    storageOptions: { a: "b", c: "d" },
+    limits: { callTimeoutMs: 5_000 },
+  });
+});
+
+it.each([
+  [["--functions", "ray"], /--functions ray needs --executor ray/],
+  [["--executor", "ray"], /--executor ray needs --functions ray/],
+  [["--executor", "ray", "--functions", "subprocess"], /--executor ray needs --functions ray/],
+  [["--executor", "ray", "--functions", "ray"], /--executor ray needs --ray-address/],
+  [["--ray-address", "http://head:8265"], /--ray-address needs --executor ray/],
+  [[...needed, "--ray-token-file", "none"], /none of --ray-token-file cannot be read/],
+  [[...needed, "--ray-ca-file", "none"], /none of --ray-ca-file cannot be read/],
+  [["--ray-address", "ray://head:10001"], /--ray-address must be an http/],
+  [[...needed, "--ray-gpus", "1.5"], /--ray-gpus must be a part of 1, or an integer/],
+  [[...needed, "--function-memory", "1MiB"], /--function-memory must be at least 128MiB/],
+])("%j is refused", (args, message) => {
+  expect(() => load(...args)).toThrow(message);
+});
