@@ -1,8 +1,9 @@
-import { killedJobs } from "./clients/python.mjs";
+import { killedJobs, rayJobs } from "./clients/python.mjs";
 import { reportCounts } from "./counts.mjs";
 
 /**
  * `npm run test:compute -- [RUNS]`: kills the server, or the process of a function, during each kind of job, 50 times by
- * default.
+ * default. Then runs backfills on a Ray cluster of one node, which it starts and kills.
  */
-export const run = async ([runs = "50"]) => reportCounts(await killedJobs(runs));
+export const run = async ([runs = "50"]) =>
+  reportCounts({ ...(await killedJobs(runs)), ...(await rayJobs()) });

@@ -8,6 +8,8 @@ import { noTests, pytestCounts, withExitCode } from "../counts.mjs";
 
 /** The folder of the tests of the Python clients. */
 export const FOLDER = "test/clients/python";
+/** The folder of the tests with a Ray cluster. */
+const RAY_FOLDER = "test/clients/ray";
 /** The virtual environment of these tests; others have its name with a suffix. */
 export const VENV = process.env.JOUST_VENV ?? join(homedir(), ".cache", "joust", "venv");
 
@@ -47,10 +49,17 @@ export async function killedJobs(runs) {
   return Object.fromEntries([await pytest("killed jobs", python, ["test_killed_jobs.py"])]);
 }
 
+/** Runs jobs on a Ray cluster of one node. */
+export async function rayJobs() {
+  const python = pythonWith(`${RAY_FOLDER}/requirements.txt`, `${VENV}-ray`);
+  if (python === undefined) throw new Error("the test needs python3 with the venv module");
+  return Object.fromEntries([await pytest("jobs on Ray", python, [], RAY_FOLDER)]);
+}
+
 /** Runs one suite and prints its output at its end. Resolves with its name and its counts. */
-function pytest(name, python, files) {
+function pytest(name, python, files, folder = FOLDER) {
   const child = spawn(python, ["-m", "pytest", "--capture=no", ...files], {
-    cwd: join(root, FOLDER),
+    cwd: join(root, folder),
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
     stdio: ["ignore", "pipe", "inherit"],
   });

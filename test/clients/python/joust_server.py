@@ -21,6 +21,8 @@ class JoustServer:
     url: str = ""
     sql_port: int = field(default_factory=lambda: free_port())
     arguments: list[str] = field(default_factory=list)
+    # 0: another one after each start.
+    port: int = 0
 
     def __enter__(self) -> "JoustServer":
         environment = {k: v for k, v in os.environ.items() if not k.startswith("JOUST_")}
@@ -30,7 +32,7 @@ class JoustServer:
                 REPOSITORY / "dist/cli/main.js",
                 "serve",
                 self.root,
-                *("--port", "0", "--sql-port", str(self.sql_port)),
+                *("--port", str(self.port), "--sql-port", str(self.sql_port)),
                 *self.arguments,
             ],
             env={**environment, "JOUST_API_KEY": self.key},

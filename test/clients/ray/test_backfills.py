@@ -1,0 +1,409 @@
+"""Backfills whose functions run on a Ray cluster: the head runs on this host."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from data import items
+from function_columns import FunctionColumns
+from joust_server import REPOSITORY, JoustServer, TemporaryRoot, free_port
+from lance.file import LanceFileWriter
+from ray_head import FINAL, RayHead
+
+import lancedb
+
+FRAGMENT = 300
+FRAGMENTS = 6
+INTEGER = {"type": "int64"}
+# About 0.6 s for each fragment.
+SLOW = """
+import time
+
+def double(id):
+    time.sleep(0.002)
+    return id * 2
+"""
+
+
+@pytest.fixture(scope="module")
+def head():
+    with RayHead() as running:
+        yield running
+
+
+def options(head: RayHead, port: int, maintenance: str = "off") -> list[str]:
+    return [
+        *("--executor", "ray", "--functions", "ray", "--maintenance", maintenance),
+        *("--ray-address", head.address, "--ray-token-file", str(head.token_file)),
+        *("--ray-server-url", f"http://127.0.0.1:{port}", "--auto-refresh-interval", "1s"),
+        *("--function-timeout", "10s", "--function-env", "GREETING=hello"),
+    ]
+
+
+@pytest.fixture
+def server(head):
+    port = free_port()
+    with (
+        TemporaryRoot() as root,
+        JoustServer(root, port=port, arguments=options(head, port)) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def columns(server):
+    table = connect(server).create_table("t", items(FRAGMENT))
+    for number in range(1, FRAGMENTS):
+        table.add(items(FRAGMENT, start=number * FRAGMENT))
+    return FunctionColumns(server, "t")
+
+
+def stored(server: JoustServer) -> lance.LanceDataset:
+    return lance.dataset(str(Path(server.root, "t.lance")))
+
+
+def rows(server: JoustServer, column: str) -> dict:
+    read = stored(server).to_table(columns=["id", column])
+    return dict(zip(read["id"].to_pylist(), read[column].to_pylist(), strict=True))
+
+
+def connect(server: JoustServer):
+    return lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+
+
+def wait_until(condition, seconds: float = 60):
+    deadline = time.monotonic() + seconds
+    while not (met := condition()):
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.05)
+    return met
+
+
+def progressed(columns: FunctionColumns, job: str, least: int = 1) -> None:
+    """Waits until Ray has computed so many rows."""
+
+    def has_progressed():
+        described = columns.job(job)
+        assert described["job_state"] in ("QUEUED", "IN_PROGRESS"), described
+        return (described.get("progress") or {}).get("completed", 0) >= least
+
+    wait_until(has_progressed)
+
+
+def check_doubled(server: JoustServer) -> None:
+    found = rows(server, "double")
+    assert found == {id: id * 2 for id in range(FRAGMENTS * FRAGMENT)}
+    dataset = stored(server)
+    named = {file.path for one in dataset.get_fragments() for file in one.data_files()}
+    # One version has all values, and nothing of the job is left over.
+    assert dataset.version == dataset.latest_version
+    left = Path(server.root, "t.lance", "_backfills")
+    assert not left.exists() or list(left.iterdir()) == []
+    files = {path.name for path in Path(server.root, "t.lance", "data").iterdir()}
+    former = FRAGMENTS
+    assert len(files - named) <= former, "files that no version names"
+
+
+def keys(server: JoustServer) -> str:
+    command = ["node", REPOSITORY / "dist/cli/main.js", "key", "list", server.root]
+    return subprocess.check_output(command, text=True)
+
+
+def call(server: JoustServer, path: str, body: dict) -> tuple[int, dict]:
+    """A request of a worker, with its own token."""
+    headers = {"authorization": f"Bearer {body['token']}", "content-type": "application/json"}
+    url = f"{server.url}/v1/jobs/worker/{path}"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def ray_job(head: RayHead, job: str) -> dict:
+    """The only Ray job of a job."""
+    (only,) = wait_until(lambda: head.jobs(job))
+    return only
+
+
+def test_a_column_is_computed_on_ray(head, server, columns):
+    def label(id, name):
+        import os
+
+        if id == 7:
+            raise ValueError("no seven")
+        return f"{os.environ['GREETING']} {name}" if id != 8 else None
+
+    columns.declare("label", label, ["id", "name"], {"type": "utf8"})
+    job = columns.start("label")
+    ended = columns.ended(job)
+    assert ended["job_state"] == "DONE", ended
+    count = FRAGMENT * FRAGMENTS
+    result = ended["result"]
+    assert (result["rows_assigned"], result["rows_failed"]) == (count - 2, 1)
+    expected = {id: f"hello item {id}" if id not in (7, 8) else None for id in range(count)}
+    assert rows(server, "label") == expected
+    assert columns.errors("label") == {7: "ValueError: no seven"}
+    # Nothing is left of the job but its entry in Ray.
+    wait_until(lambda: ray_job(head, job)["status"] in FINAL)
+    assert "workers of job" not in keys(server)
+
+
+def test_a_condition_and_deleted_rows_select_the_rows(server, columns):
+    connect(server).open_table("t").delete("id % 100 = 3")
+    columns.declare("double", "def double(id):\n    return id * 2", ["id"], INTEGER, entry="double")
+    columns.fill("double", where="id >= 500 AND category = 'c1'")
+    expected = {
+        id: id * 2 if id >= 500 and id % 5 == 1 else None
+        for id in range(FRAGMENT * FRAGMENTS)
+        if id % 100 != 3
+    }
+    assert rows(server, "double") == expected
+
+
+def test_changed_rows_are_computed_by_themselves(head):
+    port = free_port()
+    arguments = options(head, port, maintenance="on")
+    with TemporaryRoot() as root, JoustServer(root, port=port, arguments=arguments) as server:
+        table = connect(server).create_table("t", items(100))
+        columns = FunctionColumns(server, "t")
+        source = "import os\n\ndef seen(price):\n    return f'{price} {os.getpid()}'"
+        type = {"type": "utf8"}
+        columns.declare("seen", source, ["price"], type, entry="seen", auto_backfill=True)
+        before = wait_until(lambda: all(rows(server, "seen").values()) and rows(server, "seen"))
+        table.update(where="id = 5", values={"price": 77.5})
+        wait_until(lambda: rows(server, "seen")[5].startswith("77.5 "))
+        # Another process computed the changed row, and no other one.
+        after = rows(server, "seen")
+        assert [id for id in after if after[id] != before[id]] == [5]
+
+
+def test_a_killed_worker_is_replaced(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double", checkpoint_size=50)
+    workers = wait_until(lambda: head.workers("joust: double"))
+    os.kill(workers[0], signal.SIGKILL)
+    assert columns.ended(job)["job_state"] == "DONE"
+    check_doubled(server)
+
+
+def test_a_killed_server_attaches_to_its_ray_job(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double", checkpoint_size=50)
+    progressed(columns, job, FRAGMENT + 1)
+    server.kill()
+    time.sleep(1)
+    server.__enter__()
+    assert columns.ended(job)["job_state"] == "DONE"
+    check_doubled(server)
+    assert len(head.jobs(job)) == 1
+
+
+def test_a_job_that_ray_lost_with_its_server_is_started_again(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double", checkpoint_size=50)
+    progressed(columns, job)
+    server.kill()
+    submission = ray_job(head, job)["submission_id"]
+    stop(head, submission)
+    server.__enter__()
+    assert columns.ended(job)["job_state"] == "DONE"
+    check_doubled(server)
+    assert len(head.jobs(job)) == 2
+
+
+def test_another_server_takes_over_a_job(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double", checkpoint_size=50)
+    progressed(columns, job, FRAGMENT + 1)
+    port = free_port()
+    other = JoustServer(server.root, port=port, arguments=options(head, port), key=server.key)
+    with other:
+        server.kill()
+        assert FunctionColumns(other, "t").ended(job)["job_state"] == "DONE"
+        check_doubled(other)
+        # The workers of the dead server do not go on.
+        jobs = wait_until(lambda: all(one["status"] in FINAL for one in head.jobs(job)) and head.jobs(job))
+        assert len(jobs) == 2
+    server.__enter__()
+
+
+def stop(head: RayHead, submission: str) -> None:
+    url = f"{head.address}/api/jobs/{submission}"
+    headers = {"authorization": f"Bearer {head.token}"}
+    urllib.request.urlopen(urllib.request.Request(f"{url}/stop", b"", headers)).read()
+    wait_until(lambda: any(
+        one["status"] in FINAL for one in head.jobs() if one["submission_id"] == submission
+    ))
+
+
+def test_a_cancelled_job_stops_its_ray_job(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    version = stored(server).version
+    job = columns.start("double", checkpoint_size=50)
+    progressed(columns, job)
+    columns.post("/v1/jobs/cancel", {"job_id": job})
+    wait_until(lambda: ray_job(head, job)["status"] == "STOPPED")
+    wait_until(lambda: not head.workers("joust: double"))
+    assert stored(server).version == version
+    wait_until(lambda: "workers of job" not in keys(server))
+
+
+def test_a_paused_job_continues_with_its_fragments(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double", checkpoint_size=50)
+    checkpoint = Path(server.root, "t.lance", "_backfills", f"{job}.json")
+    wait_until(checkpoint.exists)
+    columns.post("/v1/jobs/pause", {"job_id": job})
+    wait_until(lambda: ray_job(head, job)["status"] == "STOPPED")
+    done = {one["file"]["path"] for one in json.loads(checkpoint.read_text())["fragments"]}
+    assert done
+    columns.post("/v1/jobs/resume", {"job_id": job})
+    assert columns.ended(job)["job_state"] == "DONE"
+    check_doubled(server)
+    named = {f.path for one in stored(server).get_fragments() for f in one.data_files()}
+    assert done <= named
+
+
+def test_the_token_that_ray_shows_is_of_no_use(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double", checkpoint_size=50)
+    token = ray_job(head, job)["runtime_env"]["env_vars"]["JOUST_TOKEN"]
+    progressed(columns, job)
+    body = {"job_id": job, "token": token}
+    assert call(server, "order", {**body, "known": ""})[0] == 401
+    status, _ = call(server, "order", {"job_id": job, "token": server.key, "known": ""})
+    assert status == 401
+    assert columns.ended(job)["job_state"] == "DONE"
+
+
+def test_workers_of_another_version_are_refused(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double")
+    token = ray_job(head, job)["runtime_env"]["env_vars"]["JOUST_TOKEN"]
+    body = {"job_id": job, "token": token}
+    # Before the driver of Ray has started.
+    status, _ = call(server, "order", {**body, "known": ""})
+    assert status == 401
+    versions = {"joust_worker": "0.1.0", "lance": "13.0.0"}
+    status, reply = call(server, "claim", {**body, "versions": versions})
+    assert status == 400
+    ended = columns.ended(job)
+    assert ended["job_state"] == "FAILED"
+    expected = r"the Ray cluster has lance 13.0.0.*install pylance==14.0.2 on all nodes"
+    assert re.search(expected, ended["failure"]["message"])
+    assert re.search(expected, json.dumps(reply))
+
+
+def test_files_that_do_not_fit_are_refused(head, server, columns):
+    """The test is the worker, and the driver of Ray comes too late."""
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    job = columns.start("double")
+    token = ray_job(head, job)["runtime_env"]["env_vars"]["JOUST_TOKEN"]
+    versions = {"joust_worker": "0.1.0", "lance": lance.__version__}
+    body = {"job_id": job, "token": token}
+    _, claimed = call(server, "claim", {**body, "versions": versions})
+    body["token"] = claimed["token"]
+    _, answer = call(server, "order", {**body, "known": ""})
+    order = answer["order"]
+    dataset = lance.dataset(order["location"], version=order["version"])
+    data = Path(order["location"], "data")
+    count = {"assigned": FRAGMENT, "failed": 0, "changed": FRAGMENT, "failures": []}
+
+    def report(fragment: dict, column: pa.Array, name: str = "double", **members) -> tuple:
+        file = f"{uuid.uuid4().hex}.lance"
+        schema = pa.schema([pa.field(name, column.type)])
+        version = dataset.data_storage_version
+        with LanceFileWriter(str(data / file), schema, version=version) as writer:
+            writer.write_batch(pa.record_batch([column], schema))
+        part = {"fragment": fragment["id"], "key": fragment["key"], "file": file, "tally": count}
+        status, reply = call(server, "report", {**body, "part": {**part, **members}})
+        return status, json.dumps(reply)
+
+    first, *others = order["fragments"]
+    ids = range(FRAGMENT)
+    right = pa.array([id * 2 for id in ids], pa.int64())
+    for column, members, message in [
+        (right.slice(1), {}, "another number of rows"),
+        (pa.array(ids, pa.int32()), {}, "another column"),
+        (right, {"name": "id"}, "another column"),
+        (right, {"tally": {**count, "changed": FRAGMENT + 1}}, "counts that do not fit"),
+    ]:
+        status, reply = report(first, column, **members)
+        assert status == 400, reply
+        assert message in reply
+    assert '"wanted": false' in report(first, right, key=others[0]["key"])[1]
+    for fragment in order["fragments"]:
+        read = dataset.get_fragment(fragment["id"]).to_table(columns=["id"])["id"]
+        column = pa.array([id * 2 for id in read.to_pylist()], pa.int64())
+        assert '"wanted": true' in report(fragment, column)[1]
+    assert columns.ended(job)["job_state"] == "DONE"
+    assert rows(server, "double") == {id: id * 2 for id in range(FRAGMENTS * FRAGMENT)}
+
+
+def test_a_function_that_cannot_be_loaded_fails_the_job(columns):
+    source = "import no_such_package\n\ndef double(id):\n    return id"
+    columns.declare("double", source, ["id"], INTEGER, entry="double")
+    assert "the Python package no_such_package is missing" in columns.failure("double")
+
+
+def test_a_view_with_a_function_is_not_refreshed(columns):
+    python = {"source": "def split(name):\n    yield name", "entry": "split"}
+    output = {"column": "part", "data_type": "utf8"}
+    created = columns.post(
+        "/v1/materialized_view/parts/create",
+        {
+            "kind": "chunker",
+            "source_query": "SELECT id, name FROM t",
+            "udtf_spec": {"input_columns": ["name"], "python": python, "outputs": [output]},
+            "with_no_data": False,
+        },
+    )
+    ended = columns.ended(created["job_id"])
+    assert ended["job_state"] == "FAILED"
+    assert "runs no functions of views" in ended["failure"]["message"]
+    assert "--functions subprocess" in ended["failure"]["message"]
+
+
+def test_without_a_valid_token_the_job_fails(head):
+    port = free_port()
+    arguments = options(head, port)
+    at = arguments.index("--ray-token-file")
+    del arguments[at : at + 2]
+    with TemporaryRoot() as root, JoustServer(root, port=port, arguments=arguments) as server:
+        connect(server).create_table("t", items(10))
+        columns = FunctionColumns(server, "t")
+        columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+        assert "(401): set --ray-token-file" in columns.failure("double")
+
+
+def test_a_dead_head_fails_the_job():
+    """The last test: it needs a head of its own."""
+    with RayHead() as head:
+        port = free_port()
+        with (
+            TemporaryRoot() as root,
+            JoustServer(root, port=port, arguments=options(head, port)) as server,
+        ):
+            connect(server).create_table("t", items(3_000))
+            columns = FunctionColumns(server, "t")
+            columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+            job = columns.start("double", checkpoint_size=50)
+            progressed(columns, job)
+            head.kill()
+            ended = columns.ended(job)
+            assert ended["job_state"] == "FAILED"
+            assert "check that the Ray head runs" in ended["failure"]["message"]
+            head.start()
+            assert columns.fill("double")["rows_assigned"] == 3_000
