@@ -1,7 +1,8 @@
 import type { Engine, Table } from "../../../native/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
-import type { Catalog, TableRecord } from "../catalog.js";
+import type { Catalog, CloneSource, TableRecord } from "../catalog.js";
+import { cloneTag } from "./clones.js";
 
 const MAX_LOGGED_ENTRIES = 20;
 
@@ -27,6 +28,9 @@ export async function removeFiles(
   const { engine, log } = services;
   const { location } = table;
   const options = { ...storageOptions, ...table.storageOptions };
+  // Before the files: their removal needs the lease of this server. Without it, another server may have removed the table,
+  // and a new clone may have its location.
+  const source = await services.catalog.cloneSource(location);
   const remaining = await engine.removeTable(location, options);
   if (remaining.length > 0) {
     const about = {
@@ -38,7 +42,7 @@ export async function removeFiles(
       "removed a table; its location still holds files that are not part of the table";
     log.warn(about, message);
   }
-  await releaseSource(services, table, storageOptions);
+  await removeTag(services, source, storageOptions);
 }
 
 /**
@@ -47,11 +51,19 @@ export async function removeFiles(
  * @param storageOptions of the root; only tables without options of their own are sources
  */
 export async function releaseSource(
-  { catalog, engine }: TableFilesDependencies,
-  { location }: TableRecord,
+  services: TableFilesDependencies,
+  { key, location }: TableRecord,
   storageOptions: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const source = await catalog.cloneSource(location);
+  const source = await services.catalog.cloneSource(location);
+  if (source?.tag === cloneTag(key)) await removeTag(services, source, storageOptions);
+}
+
+async function removeTag(
+  { engine }: TableFilesDependencies,
+  source: CloneSource | undefined,
+  storageOptions: Readonly<Record<string, string>>,
+): Promise<void> {
   if (source === undefined) return;
   try {
     await engine.table(source.location, { ...storageOptions }).deleteTag(source.tag);

@@ -130,10 +130,19 @@ pub async fn vend(
     use aws_credential_types::Credentials;
     use aws_credential_types::provider::ProvideCredentials;
 
+    /// Characters of a policy that STS takes.
+    const MOST_POLICY: usize = 2_048;
     /// STS answers within a second.
     const MOST: Duration = Duration::from_secs(15);
 
     let policy = policy(locations, &vending.role)?.to_string();
+    if policy.len() > MOST_POLICY {
+        return Err(Error::invalid(format!(
+            "the policy for the table and the sources of its clone has {} characters, and STS takes \
+             {MOST_POLICY}: copy the table with a deep clone",
+            policy.len()
+        )));
+    }
     let option = |name: &str| {
         let mut options = options.iter();
         let found = options.find(|(key, _)| {

@@ -33,6 +33,7 @@ mod publish;
 mod references;
 mod restore;
 mod schema_change;
+mod shared_files;
 mod stage;
 mod tables;
 mod tags;

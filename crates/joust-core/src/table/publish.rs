@@ -14,7 +14,7 @@ use lance_table::io::commit::ManifestNamingScheme;
 use lance_table::io::manifest::read_manifest;
 use object_store::path::Path;
 
-use super::{Table, Version};
+use super::{Table, Version, shared_files};
 use crate::commit::OnBranch;
 use crate::error::{Code, Error, Result};
 use crate::schema::{VIEW_PREFIX, check_not_view, declares_same_functions, has_view_keys_of};
@@ -204,6 +204,9 @@ impl Table {
             return Err(Error::invalid(
                 "the manifest at `manifest_path` refers to files outside the table",
             ));
+        }
+        if let Some(newest) = newest {
+            shared_files::check(&manifest, newest.manifest(), self.handle.location())?;
         }
         if !declares_same_functions(&manifest.schema, newest.map(Dataset::schema)) {
             return Err(Error::invalid(

@@ -166,7 +166,11 @@ impl Table {
 
     /// Fails if the version of a new tag was removed meanwhile; tools that do not know joust's pins may do that.
     pub(super) async fn still_there(&self, version: u64) -> Result<()> {
-        match self.dataset(ReadOptions::at(version)).await {
+        let options = ReadOptions {
+            not_before: Some(SystemTime::now()),
+            ..ReadOptions::at(version)
+        };
+        match self.dataset(options).await {
             Err(error) if error.code() == Code::TableVersionNotFound => Err(error),
             // A failed check does not invalidate the tag.
             _ => Ok(()),

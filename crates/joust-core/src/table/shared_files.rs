@@ -1,0 +1,187 @@
+//! The files of another table that a client's manifest of a shallow clone names.
+//!
+//! The source of a clone has rows and columns that the clone does not have: deleted ones, and those of other versions. A
+//! client that writes versions of the clone itself must not show them.
+
+use std::sync::Arc;
+
+use lance_table::format::{DataFile, Fragment, Manifest};
+
+use crate::error::{Code, Error, Result};
+
+/// Rejects a manifest that shows more of the files of other tables than the newest version. `location`: of the table,
+/// whose own files its branches name.
+pub fn check(manifest: &Manifest, newest: &Manifest, location: &str) -> Result<()> {
+    let foreign = |base: Option<u32>| {
+        let base = base.and_then(|id| manifest.base_paths.get(&id));
+        base.is_some_and(|base| plain(&base.path) != plain(location))
+    };
+    let is_same_base = |id: &u32| {
+        let path = |of: &Manifest| of.base_paths.get(id).map(|base| base.path.clone());
+        path(manifest) == path(newest)
+    };
+    let mut bases = manifest.base_paths.keys().filter(|id| foreign(Some(**id)));
+    if !bases.all(is_same_base) {
+        return Err(refused());
+    }
+    for fragment in manifest.fragments.iter() {
+        let files: Vec<&DataFile> = fragment
+            .files
+            .iter()
+            .filter(|file| foreign(file.base_id))
+            .collect();
+        let deletions = fragment.deletion_file.as_ref();
+        if files.is_empty() && !deletions.is_some_and(|file| foreign(file.base_id)) {
+            continue;
+        }
+        let known = newest
+            .fragments
+            .iter()
+            .find(|known| known.id == fragment.id);
+        if !known.is_some_and(|known| shows_no_more(fragment, &files, known)) {
+            return Err(refused());
+        }
+        let is_new = |id: &i32| {
+            newest.schema.field_by_id(*id).is_none() && manifest.schema.field_by_id(*id).is_some()
+        };
+        if files.iter().any(|file| file.fields.iter().any(is_new)) {
+            return Err(refused());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a fragment with these files of another table has no row or value of them that the known one has not.
+fn shows_no_more(fragment: &Fragment, files: &[&DataFile], known: &Fragment) -> bool {
+    let has_deletions = match &known.deletion_file {
+        // A later file may have fewer of them.
+        Some(deletions) => fragment.deletion_file.as_ref() == Some(deletions),
+        None => true,
+    };
+    let is_known = |file: &&DataFile| {
+        known.files.iter().any(|known| {
+            let fields = file.fields.iter().zip(known.fields.iter());
+            known.path == file.path
+                && known.base_id == file.base_id
+                && known.fields.len() == file.fields.len()
+                && known.column_indices == file.column_indices
+                // A field that another file has by now is negative.
+                && fields.into_iter().all(|(own, known)| own == known || *own < 0)
+        })
+    };
+    has_deletions && fragment.physical_rows == known.physical_rows && files.iter().all(is_known)
+}
+
+fn plain(location: &str) -> &str {
+    let path = location.strip_prefix("file://").unwrap_or(location);
+    path.trim_end_matches('/')
+}
+
+fn refused() -> Error {
+    Error::new(
+        Code::InvalidInput,
+        "the manifest at `manifest_path` names files of the source of this shallow clone in another way than \
+         the newest version: make the change through the server, or in a deep clone",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+    use lance_core::datatypes::Schema;
+    use lance_table::format::{BasePath, DataStorageFormat, DeletionFile, DeletionFileType};
+
+    use super::*;
+
+    const LOCATION: &str = "/data/clone.lance";
+
+    fn deletions(id: u64, base_id: Option<u32>) -> DeletionFile {
+        DeletionFile {
+            read_version: 1,
+            id,
+            file_type: DeletionFileType::Array,
+            num_deleted_rows: Some(1),
+            base_id,
+        }
+    }
+
+    /// A manifest with the columns `names` and one fragment, whose file is in the base 1.
+    fn manifest(base: &str, names: &[&str], change: impl FnOnce(&mut Fragment)) -> Manifest {
+        let fields = names
+            .iter()
+            .map(|name| Field::new(*name, DataType::Int64, true));
+        let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
+        let mut fragment = Fragment::new(0).with_physical_rows(10);
+        fragment.files = vec![DataFile {
+            path: "data.lance".into(),
+            fields: Arc::from([0, 1]),
+            column_indices: Arc::from([0, 1]),
+            file_major_version: 2,
+            file_minor_version: 0,
+            file_size_bytes: Default::default(),
+            base_id: Some(1),
+        }];
+        change(&mut fragment);
+        let bases = HashMap::from([(1, BasePath::new(1, base.into(), None, true))]);
+        Manifest::new(
+            Schema::try_from(&schema).unwrap(),
+            Arc::new(vec![fragment]),
+            DataStorageFormat::default(),
+            bases,
+        )
+    }
+
+    fn of_source(names: &[&str], change: impl FnOnce(&mut Fragment)) -> Manifest {
+        manifest("/data/source.lance", names, change)
+    }
+
+    #[test]
+    fn a_manifest_shows_no_more_of_the_source() {
+        let newest = of_source(&["a"], |fragment| {
+            fragment.deletion_file = Some(deletions(7, Some(1)))
+        });
+        let with = |change: fn(&mut Fragment)| check(&of_source(&["a"], change), &newest, LOCATION);
+        assert!(with(|fragment| fragment.deletion_file = Some(deletions(7, Some(1)))).is_ok());
+        assert!(with(|_| {}).is_err());
+        assert!(with(|fragment| fragment.deletion_file = Some(deletions(8, None))).is_err());
+        let other_file = |fragment: &mut Fragment| {
+            fragment.deletion_file = Some(deletions(7, Some(1)));
+            fragment.files[0].path = "other.lance".into();
+        };
+        assert!(with(other_file).is_err());
+        let other_fragment = |fragment: &mut Fragment| {
+            fragment.deletion_file = Some(deletions(7, Some(1)));
+            fragment.id = 3;
+        };
+        assert!(with(other_fragment).is_err());
+        let dropped_column = of_source(&["a", "b"], |fragment| {
+            fragment.deletion_file = Some(deletions(7, Some(1)));
+        });
+        assert!(check(&dropped_column, &newest, LOCATION).is_err());
+    }
+
+    #[test]
+    fn rows_may_be_deleted_and_columns_replaced() {
+        let newest = of_source(&["a", "b"], |_| {});
+        let with =
+            |change: fn(&mut Fragment)| check(&of_source(&["a", "b"], change), &newest, LOCATION);
+        assert!(with(|fragment| fragment.deletion_file = Some(deletions(8, None))).is_ok());
+        assert!(with(|fragment| fragment.files[0].fields = Arc::from([0, -2])).is_ok());
+        assert!(with(|fragment| fragment.files[0].fields = Arc::from([1, 0])).is_err());
+    }
+
+    #[test]
+    fn a_base_stays_the_same_and_the_files_of_the_table_are_its_own() {
+        let newest = of_source(&["a"], |_| {});
+        let moved = manifest("/data/third.lance", &["a"], |_| {});
+        assert!(check(&moved, &newest, LOCATION).is_err());
+        // As a branch names the files of its table.
+        let newest = manifest("file:///data/clone.lance/", &["a"], |fragment| {
+            fragment.deletion_file = Some(deletions(7, Some(1)));
+        });
+        let changed = manifest("/data/clone.lance", &["a", "b"], |_| {});
+        assert!(check(&changed, &newest, LOCATION).is_ok());
+    }
+}
