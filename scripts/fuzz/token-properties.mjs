@@ -74,7 +74,7 @@ export function tokenProperties(functions) {
   const { encodePageToken, decodePageToken, paginate, listingByName, compareNames } = functions;
   const { encodeCursor, decodeCursor } = functions;
   const cursor = fc.record(
-    { table: text, version: fc.maxSafeInteger(), branch: text },
+    { table: text, version: fc.maxSafeInteger(), branch: text, filter: text },
     { noNullPrototype: true },
   );
   return {
