@@ -34,6 +34,11 @@ export class StoredWorkerKeys implements WorkerKeys {
     return (await this.#find(job, token)) !== undefined;
   }
 
+  async isReplaced(job: string): Promise<boolean> {
+    const key = (await this.#of(job)).at(-1);
+    return key !== undefined && key.issuedMillis > key.createdMillis;
+  }
+
   async idOf(job: string): Promise<string | undefined> {
     return (await this.#of(job)).at(-1)?.id;
   }

@@ -48,14 +48,14 @@ export class JobsApi {
   /** @throws RayError */
   async list(): Promise<RayJob[]> {
     const { body } = await this.#send("GET", "/api/jobs/");
-    return JSON.parse(body) as RayJob[];
+    return this.#parsed<RayJob[]>(body);
   }
 
   /** Undefined if Ray does not know the job. @throws RayError */
   async find(id: string): Promise<RayJob | undefined> {
     const path = `/api/jobs/${encodeURIComponent(id)}`;
     const { status, body } = await this.#send("GET", path, { accepts: [404] });
-    return status === 404 ? undefined : (JSON.parse(body) as RayJob);
+    return status === 404 ? undefined : this.#parsed<RayJob>(body);
   }
 
   /** @throws RayError */
@@ -116,6 +116,17 @@ export class JobsApi {
       `Ray at ${address} replied ${status} to ${method} ${path}: ${quoted}`,
       status >= 500,
     );
+  }
+
+  #parsed<T>(body: string): T {
+    try {
+      return JSON.parse(body) as T;
+    } catch {
+      throw new RayError(
+        `what replies at ${this.settings.address} is not the Jobs API of Ray: check --ray-address`,
+        false,
+      );
+    }
   }
 
   #token(): string | undefined {

@@ -22,6 +22,9 @@ const POLL_INTERVAL = 2_000;
 const PATIENCE = 30_000;
 /** Characters of the log of a failed job in its message. */
 const MAX_QUOTED = 300;
+/** Characters of what workers report. */
+const MAX_FAILURE = 2_000;
+const MAX_VERSION = 40;
 
 export interface RayExecutorDependencies {
   readonly settings: RaySettings;
@@ -64,21 +67,55 @@ export class RayExecutor implements Executor, WorkerCalls {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve());
     });
-    if (!(await job.work.ordered()) || signal.aborted) return;
+    const isOrdered = await Promise.race([job.work.ordered(), aborted.then(() => false)]);
+    if (!isOrdered || signal.aborted) {
+      if (signal.reason !== SERVER_STOPS) void this.#endFormer(job.id);
+      return;
+    }
     let submission: Submission | undefined;
     try {
-      submission = await this.#attach(job.id);
-      // Workers of an earlier run may call from here on. Their token is not the first one.
-      const running = { ...job, run: newRun(), isClaimed: submission !== undefined };
+      submission = await this.#patiently(() => this.#attach(job.id), signal);
+      // Workers of an earlier run may call from here on.
+      const isClaimed =
+        submission !== undefined && (await this.dependencies.keys.isReplaced(job.id));
+      const running = { ...job, run: newRun(), isClaimed };
       this.#running.set(job.id, running);
-      submission ??= await this.#submit(running);
-      await this.#watch(submission.id, signal);
+      submission ??= await this.#submit(running, signal);
+      await Promise.race([this.#watch(submission.id, signal), aborted]);
     } catch (error) {
       job.work.fail(reasonOf(error), false);
     }
     await aborted;
     this.#running.delete(job.id);
-    if (submission && signal.reason !== SERVER_STOPS) await this.#end(submission);
+    // The result of the job does not wait for Ray.
+    if (submission && signal.reason !== SERVER_STOPS) void this.#end(submission);
+  }
+
+  /** Ends what an earlier run has left on Ray, if this one needs no workers. Never rejects. */
+  async #endFormer(job: string): Promise<void> {
+    const { keys, log } = this.dependencies;
+    try {
+      const key = await keys.idOf(job);
+      if (key === undefined) return;
+      await keys.revoke(key);
+      for (const { submission_id } of await this.#jobsOf(job)) await this.#api.stop(submission_id);
+    } catch (err) {
+      log.warn({ err, job }, "what a job has left on Ray could not be ended; it ends by itself");
+    }
+  }
+
+  /** Repeats requests while Ray is away for a short time. */
+  async #patiently<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const begun = performance.now();
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        const isTransient = error instanceof RayError && error.isTransient;
+        if (!isTransient || signal.aborted || performance.now() - begun > PATIENCE) throw error;
+      }
+      await delay(POLL_INTERVAL, undefined, { signal }).catch(() => {});
+    }
   }
 
   /** The job of Ray that an earlier run started, if this server can use it. Stops others. */
@@ -98,11 +135,12 @@ export class RayExecutor implements Executor, WorkerCalls {
     return found;
   }
 
-  async #submit(running: RunningJob): Promise<Submission> {
+  async #submit(running: RunningJob, signal: AbortSignal): Promise<Submission> {
     const { settings, keys, log } = this.dependencies;
     this.#package ??= new WorkerPackage();
     const { name, archive } = this.#package;
-    const working_dir = await this.#api.upload(name, () => archive);
+    const upload = () => this.#api.upload(name, () => archive);
+    const working_dir = await this.#patiently(upload, signal);
     const submission_id = `${prefixOf(running.id)}${running.run}`;
     const { id: key, token } = await keys.issue(running.id);
     const submission = {
@@ -118,7 +156,11 @@ export class RayExecutor implements Executor, WorkerCalls {
         },
       },
     };
-    await this.#api.submit(submission).catch(async (error: unknown) => {
+    const submit = async () => {
+      // A submission without a reply may have taken effect, and the same id again is an error.
+      if (!(await this.#api.find(submission_id))) await this.#api.submit(submission);
+    };
+    await this.#patiently(submit, signal).catch(async (error: unknown) => {
       await keys.revoke(key);
       throw error;
     });
@@ -173,7 +215,12 @@ export class RayExecutor implements Executor, WorkerCalls {
     const needed: Record<string, string> = { joust_worker: engine, lance };
     for (const [name, version] of Object.entries(needed)) {
       if (installed[name] === version) continue;
-      const message = `the Ray cluster has ${name} ${installed[name]}, and this server needs ${version}: install pylance==${lance} on all nodes of the cluster`;
+      const found = String(installed[name]).slice(0, MAX_VERSION);
+      const remedy =
+        name === "lance"
+          ? `install pylance==${lance} on all nodes of the cluster`
+          : "cancel the job, and start the backfill again";
+      const message = `the Ray cluster has ${name} ${found}, and this server needs ${version}: ${remedy}`;
       running.work.fail(message, true);
       throw invalidInput(message);
     }
@@ -224,7 +271,7 @@ export class RayExecutor implements Executor, WorkerCalls {
 
   async fail(job: string, token: string, message: string): Promise<void> {
     const { work } = await this.#find(job, token);
-    work.fail(message, true);
+    work.fail(message.slice(0, MAX_FAILURE), true);
   }
 
   async #claimed(job: string, token: string): Promise<RunningJob> {

@@ -47,6 +47,8 @@ export interface WorkerKeys {
   replace(job: string, token: string): Promise<string | undefined>;
   /** Whether a token is valid for a job. */
   isOf(job: string, token: string): Promise<boolean>;
+  /** Whether workers have replaced the first token of a job. */
+  isReplaced(job: string): Promise<boolean>;
   /** The id of the key of a job. */
   idOf(job: string): Promise<string | undefined>;
   /** Has no effect if there is no such key. */

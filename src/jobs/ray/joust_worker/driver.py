@@ -41,6 +41,9 @@ class Driver:
             self.take_order()
             self.start_tasks()
             self.take_results()
+            if not self.running and not self.pending:
+                # A server that was restarted may need fragments again that a task has handed over before.
+                self.order_id = None
 
     def take_order(self):
         answer = self.server.post("order", {"known": self.order_id or ""})

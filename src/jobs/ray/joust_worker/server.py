@@ -1,5 +1,6 @@
 """The requests of a job to the server that started it."""
 
+import http.client
 import json
 import os
 import time
@@ -44,11 +45,11 @@ class Server:
                 return self._post_once(call, members)
             except urllib.error.HTTPError as error:
                 message = message_of(error)
-                if error.code in (401, 403, 404):
+                if error.code in (401, 403):
                     raise Ended(message) from error
                 if error.code < 500 and error.code not in (408, 429):
                     raise Refused(message) from error
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 message = str(error)
             if time.monotonic() > deadline:
                 raise Ended(f"the server {self.url} is away: {message}")

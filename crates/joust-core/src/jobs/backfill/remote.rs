@@ -3,7 +3,7 @@
 //! A backfill publishes an [`Order`] with the fragments that it needs. A worker writes the column of a fragment to a file
 //! that no version names, and hands over a [`Part`]. The backfill checks the file and continues as with a file of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use futures::Stream;
@@ -170,6 +170,7 @@ impl RemoteWork {
                     .collect(),
                 dataset,
                 binding,
+                taken: HashSet::new(),
                 received,
                 round: EndRound(self.state.clone()),
             }
@@ -231,6 +232,8 @@ struct Receiver {
     remaining: BTreeMap<u64, FileFragment>,
     dataset: Arc<Dataset>,
     binding: Arc<Binding>,
+    /// The files that fragments have got.
+    taken: HashSet<String>,
     received: mpsc::UnboundedReceiver<Message>,
     round: EndRound,
 }
@@ -250,8 +253,14 @@ impl Receiver {
                 let _ = reply.send(Ok(()));
                 continue;
             };
+            if self.taken.contains(&part.file) {
+                let error = format!("the file {:?} belongs to another fragment", part.file);
+                let _ = reply.send(Err(Error::invalid(error)));
+                continue;
+            }
             match staged(&self.dataset, fragment, &self.binding, part).await {
                 Ok(staged) => {
+                    self.taken.insert(staged.group.1.path.clone());
                     let rows = fragment.fast_physical_rows().unwrap_or(0) as u64;
                     self.remaining.remove(&staged.group.0);
                     self.round.finish(staged.group.0, rows);
@@ -335,6 +344,13 @@ async fn metadata(dataset: &Dataset, file: &str) -> Result<CachedFileMetadata> {
     let path = dataset.data_dir().join(file);
     let file = scheduler
         .open_file(&path, &CachedFileSize::unknown())
-        .await?;
+        .await
+        .map_err(|error| match error.is_not_found() {
+            true => Error::invalid(format!(
+                "a worker's file is not at {path}: workers have to write where the server reads the \
+                 table"
+            )),
+            false => error.into(),
+        })?;
     Ok(FileReader::read_all_metadata(&file).await?)
 }
