@@ -25,6 +25,17 @@ class JoustServer:
     port: int = 0
 
     def __enter__(self) -> "JoustServer":
+        # Another program may take the port for SQL between its choice and the start.
+        for _ in range(3):
+            seen = self._start()
+            if self.url:
+                return self
+            self.sql_port = free_port()
+        raise RuntimeError("the server ended before it was ready:\n" + "".join(seen))
+
+    def _start(self) -> list[str]:
+        """Sets `url` once the server is ready. Returns what it has printed."""
+        self.url = ""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("JOUST_")}
         self._process = subprocess.Popen(
             [
@@ -44,8 +55,8 @@ class JoustServer:
             seen.append(line)
             if ready := re.search(r"joust listening on (http://\S+)", line):
                 self.url = ready[1]
-                return self
-        raise RuntimeError("the server ended before it was ready:\n" + "".join(seen))
+                break
+        return seen
 
     def __exit__(self, *_: object) -> None:
         self._process.send_signal(signal.SIGTERM)

@@ -3,8 +3,6 @@
 //! The source of a clone has rows and columns that the clone does not have: deleted ones, and those of other versions. A
 //! client that writes versions of the clone itself must not show them.
 
-use std::sync::Arc;
-
 use lance_table::format::{DataFile, Fragment, Manifest};
 
 use crate::error::{Code, Error, Result};
@@ -88,6 +86,7 @@ fn refused() -> Error {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::Arc;
 
     use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
     use lance_core::datatypes::Schema;

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use chrono::Utc;
 use futures::stream::{self, StreamExt, TryStreamExt};
