@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_manifest_shows_no_more_of_the_source() {
         let newest = of_source(&["a"], |fragment| {
-            fragment.deletion_file = Some(deletions(7, Some(1)))
+            fragment.deletion_file = Some(deletions(7, Some(1)));
         });
         let with = |change: fn(&mut Fragment)| check(&of_source(&["a"], change), &newest, LOCATION);
         assert!(with(|fragment| fragment.deletion_file = Some(deletions(7, Some(1)))).is_ok());
