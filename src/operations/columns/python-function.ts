@@ -26,13 +26,6 @@ export function sourcePayload(python: Static<typeof pythonSource>): Buffer {
 export const sha256 = (data: string | Uint8Array): string =>
   createHash("sha256").update(data).digest("hex");
 
-/** @throws code 13 if the member is not base64 */
-export function fromBase64(member: string, encoded: string): Buffer {
-  const bytes = Buffer.from(encoded, "base64");
-  if (bytes.toString("base64") === encoded) return bytes;
-  throw invalidInput(`${member} must be base64`);
-}
-
 /** @throws code 13 unless the checksum is that of the manifest */
 export function checkManifest({
   manifest,

@@ -5,15 +5,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { stringMap } from "../../api/schemas.js";
 import type { NewColumn, Table } from "../../engine/index.js";
+import { fromBase64 } from "../../foundation/base64.js";
 import { invalidInput } from "../../foundation/errors.js";
-import {
-  checkManifest,
-  dataType,
-  fromBase64,
-  pythonSource,
-  sha256,
-  sourcePayload,
-} from "./python-function.js";
+import { checkManifest, dataType, pythonSource, sha256, sourcePayload } from "./python-function.js";
 
 const maybe = <T extends ReturnType<typeof Type.Unsafe>>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));

@@ -1,11 +1,11 @@
 /** The Python function of a view of kind chunker: it makes rows of the view from each row of the query. */
 import { type Static, Type } from "@sinclair/typebox";
 import type { NewViewFunction } from "../../engine/index.js";
+import { fromBase64 } from "../../foundation/base64.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import {
   checkManifest,
   dataType,
-  fromBase64,
   pythonSource,
   sha256,
   sourcePayload,

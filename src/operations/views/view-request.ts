@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { AutoRefresh, NewViewFunction } from "../../engine/index.js";
+import { fromBase64 } from "../../foundation/base64.js";
 import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { sqlOf } from "./source-query.js";
 import { readViewFunction, viewFunction } from "./view-function.js";
@@ -94,11 +95,11 @@ function readColumns({
 }: Static<typeof viewRequest>): Pick<ViewDefinition, "schema" | "function"> {
   if (checkedKind(kind) === "query") {
     if (spec != null) throw invalidInput("udtf_spec must be null when kind is query");
-    return { schema: fromBase64(required("output_schema", schema)) };
+    return { schema: fromBase64("output_schema", required("output_schema", schema)) };
   }
   if (spec == null) throw invalidInput("kind chunker needs udtf_spec");
   return {
-    ...(schema != null && { schema: fromBase64(schema) }),
+    ...(schema != null && { schema: fromBase64("output_schema", schema) }),
     function: readViewFunction(spec, schema != null),
   };
 }
@@ -129,10 +130,4 @@ function checkedKind(kind: string | null | undefined): "query" | "chunker" {
   throw invalidInput(
     `kind must be query, udtf or chunker, not ${JSON.stringify(kind.slice(0, 80))}`,
   );
-}
-
-function fromBase64(encoded: string): Buffer {
-  const bytes = Buffer.from(encoded, "base64");
-  if (bytes.toString("base64").replace(/=+$/, "") === encoded.replace(/=+$/, "")) return bytes;
-  throw invalidInput("output_schema must be base64");
 }

@@ -41,7 +41,8 @@ pub(crate) use answer::FIRST_PART;
 pub use changes::ChangeOptions;
 pub(crate) use request::{Identity, Query, decode};
 pub(crate) use row_changes::{
-    ChangedRows, Record, changed_fragments, check_each, deleted_rows, former_fragments, record_of,
+    ChangedRows, Record, changed_fragments, check_each, deleted_rows, former_fragments, numbers,
+    record_of,
 };
 pub(crate) use row_search::RowSearch;
 

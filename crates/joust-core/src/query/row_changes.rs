@@ -5,6 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::prelude::{Expr, col, lit};
@@ -101,6 +103,14 @@ impl ChangedRows {
         // Values with an internal storage form, such as JSON, are returned in their input form.
         Ok(DatasetRecordBatchStream::new(guarded(rows)))
     }
+}
+
+/// A column of Lance that [`ChangedRows::scan`] adds.
+pub(crate) fn numbers<'a>(batch: &'a RecordBatch, column: &str) -> Result<&'a [u64]> {
+    let column = batch
+        .column_by_name(column)
+        .ok_or_else(|| Error::new(Code::Internal, format!("the scan lacks `{column}`")))?;
+    Ok(column.as_primitive::<UInt64Type>().values())
 }
 
 /// The fragments of `end` that may have rows which `begin` has not, or has with other values of these fields.

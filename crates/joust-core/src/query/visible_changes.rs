@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
-use arrow::datatypes::UInt64Type;
 use datafusion::prelude::Expr;
 use futures::TryStreamExt;
 use lance::Dataset;
@@ -13,8 +11,8 @@ use lance::dataset::scanner::DatasetRecordBatchStream;
 use lance_core::ROW_ID;
 use roaring::RoaringTreemap;
 
-use super::row_changes::{ChangedRows, deleted_rows, former_fragments};
-use crate::error::{Code, Error, Result};
+use super::row_changes::{ChangedRows, deleted_rows, former_fragments, numbers};
+use crate::error::{Error, Result};
 
 /// Ids of rows that have changed between two versions.
 pub(super) struct VisibleChanges {
@@ -48,10 +46,7 @@ impl VisibleChanges {
 async fn ids(mut rows: DatasetRecordBatchStream) -> Result<RoaringTreemap> {
     let mut ids = RoaringTreemap::new();
     while let Some(batch) = rows.try_next().await.map_err(Error::of_input)? {
-        let column = batch
-            .column_by_name(ROW_ID)
-            .ok_or_else(|| Error::new(Code::Internal, format!("the scan lacks `{ROW_ID}`")))?;
-        ids.extend(column.as_primitive::<UInt64Type>().values().iter().copied());
+        ids.extend(numbers(&batch, ROW_ID)?.iter().copied());
     }
     Ok(ids)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::AsArray;
-use arrow::datatypes::{Field, Schema, UInt64Type};
+use arrow::datatypes::{Schema, UInt64Type};
 use datafusion::catalog::TableProvider;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::SendableRecordBatchStream;
@@ -17,19 +17,20 @@ use lance::Dataset;
 
 use super::expansion::Failures;
 use super::groups::{GroupKeys, Groups};
+use super::planned_query::{PlannedQuery, planned_query};
 use super::plans::{group_keys, merged, over, some_groups, with_row_ids};
 use super::read_columns::ReadColumns;
 use super::scope::{Changes, ReplacedRows, Scope};
 use super::shape::Shape;
 use super::state::State;
 use super::write::{Rows, Written, write};
-use super::{Refresh, Source, expansion, query};
-use crate::error::{Code, Error, Result};
+use super::{Refresh, Source};
+use crate::error::{Error, Result};
 use crate::jobs::checkpoint::Checkpoint;
 use crate::planning::planned;
 use crate::query::ChangedRows;
 use crate::schema::ViewFunction;
-use crate::sql::{ScanSize, SourceTable, plain_type};
+use crate::sql::{ScanSize, SourceTable};
 use crate::table::{Table, rows_in};
 use crate::work::WorkContext;
 
@@ -291,54 +292,6 @@ async fn collect_keys(
     Ok(true)
 }
 
-/// The query of a view.
-pub struct PlannedQuery {
-    pub plan: DataFrame,
-    pub shape: Shape,
-    /// The columns that it reads, if it reads one table.
-    pub read: ReadColumns,
-}
-
-/// The logical plan of a view's query, whose columns must be those of the view. With a function, the view has some of
-/// them.
-pub async fn planned_query(
-    context: &SessionContext,
-    (sql, function): (&str, Option<&ViewFunction>),
-    sources: &[(Vec<String>, Arc<Dataset>)],
-    view: &Schema,
-) -> Result<PlannedQuery> {
-    let (context, sql) = (context.clone(), sql.to_string());
-    let (sources, view) = (sources.to_vec(), view.clone());
-    let function = function.cloned();
-    planned(async move {
-        let plan = query::plan(&context, &sql, &sources).await?;
-        let result = plan.schema().as_arrow();
-        let mut shape = Shape::of(plan.logical_plan());
-        let optimized = plan.clone().into_optimized_plan();
-        let mut read = ReadColumns::of(&optimized.map_err(Error::of_input)?)?;
-        if let Some(function) = function {
-            expansion::check_query(&shape, result, &function)?;
-            let shape = Shape::Expanded;
-            return Ok(PlannedQuery { plan, shape, read });
-        }
-        check_columns(result, &view)?;
-        if let Shape::Groups(groups) = &mut shape {
-            // The plan also runs over the former version, with all columns that it names.
-            read = read.and_named(plan.logical_plan())?;
-            let all: Vec<usize> = (0..view.fields().len()).collect();
-            if !has_types_of(result, &view, &all) {
-                // Casts of partial results and of whole ones may differ.
-                groups.merge = None;
-            }
-            if !has_types_of(result, &view, &groups.keys) {
-                shape = Shape::Whole("`output_schema` gives a column of GROUP BY another type");
-            }
-        }
-        Ok(PlannedQuery { plan, shape, read })
-    })
-    .await
-}
-
 /// The scope of a refresh without the option `full`.
 pub async fn scope(
     view: &Table,
@@ -365,32 +318,4 @@ pub async fn scope(
 /// Whether rows of the view can have ids that are derived from those of the source.
 fn has_row_ids(view: &Dataset, source: &Dataset) -> bool {
     view.manifest().uses_stable_row_ids() && source.manifest().uses_stable_row_ids()
-}
-
-/// A source may have lost a column that `*` included, or have a new one.
-fn check_columns(result: &Schema, view: &Schema) -> Result<()> {
-    let names = |schema: &Schema| -> Vec<String> {
-        let fields = schema.fields().iter();
-        fields.map(|field| field.name().clone()).collect()
-    };
-    let (given, wanted) = (names(result), names(view));
-    if given == wanted {
-        return Ok(());
-    }
-    Err(Error::new(
-        Code::TableSchemaValidationError,
-        format!(
-            "the query gives the columns {} now, and the view has {}: drop the view and create it again",
-            given.join(", "),
-            wanted.join(", ")
-        ),
-    ))
-}
-
-/// Whether columns of the view have the types that the query gives them.
-fn has_types_of(result: &Schema, view: &Schema, columns: &[usize]) -> bool {
-    let plain = |schema: &Schema, at: usize| plain_type(Field::data_type(schema.field(at)));
-    columns
-        .iter()
-        .all(|at| plain(result, *at) == plain(view, *at))
 }

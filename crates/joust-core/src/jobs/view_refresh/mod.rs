@@ -15,6 +15,7 @@ mod compute;
 mod create;
 mod expansion;
 mod groups;
+mod planned_query;
 mod plans;
 mod query;
 mod read_columns;

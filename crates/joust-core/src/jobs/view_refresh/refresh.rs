@@ -1,6 +1,6 @@
 //! Refresh a view: compute the rows that changed, or all, and commit them.
 //!
-//! 1. [Plan](super::compute::planned_query) the query over the sources. Its [shape](super::shape) says whether rows can
+//! 1. [Plan](super::planned_query) the query over the sources. Its [shape](super::shape) says whether rows can
 //!    be computed by themselves.
 //! 2. Find the [scope](super::scope): the rows of the source that differ from the version of the last refresh.
 //! 3. Run the query over these rows, over their groups or over all, and [write](super::write) the result.

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use lance::Dataset;
 use lance_core::datatypes::Schema;
@@ -14,9 +12,9 @@ use roaring::RoaringTreemap;
 use super::read_columns::ReadColumns;
 use super::shape::Shape;
 use super::state::{ReadVersion, State};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::query::{
-    ChangedRows, Record, changed_fragments, deleted_rows, former_fragments, record_of,
+    ChangedRows, Record, changed_fragments, deleted_rows, former_fragments, numbers, record_of,
 };
 use crate::table::Table;
 
@@ -179,13 +177,6 @@ pub struct ReplacedRows {
     pub ids: RoaringTreemap,
     /// All of them are new since the last refresh.
     pub only_new: bool,
-}
-
-fn numbers<'a>(batch: &'a RecordBatch, column: &str) -> Result<&'a [u64]> {
-    let column = batch
-        .column_by_name(column)
-        .ok_or_else(|| Error::new(Code::Internal, format!("the scan lacks `{column}`")))?;
-    Ok(column.as_primitive::<UInt64Type>().values())
 }
 
 /// Whether all these columns of a later version were columns of the earlier one, under the same names.

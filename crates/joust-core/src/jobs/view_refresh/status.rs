@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use arrow::datatypes::Schema;
 
-use super::compute::{PlannedQuery, planned_query, scope};
+use super::compute::scope;
+use super::planned_query::{PlannedQuery, planned_query};
 use super::scope::Scope;
 use super::state::State;
 use super::{RefreshMode, Source, ViewDefinition};
