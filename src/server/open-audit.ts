@@ -1,11 +1,10 @@
 import type { Config } from "../config/config.js";
-import type { Engine } from "../engine/index.js";
 import { AuditFile } from "../telemetry/audit/audit-file.js";
 import { AuditBuffer, type AuditLines, type AuditLog } from "../telemetry/audit/audit-log.js";
 import { AuditTable } from "../telemetry/audit/audit-table.js";
 import type { Logger } from "../telemetry/logger.js";
 import type { ThreadRpc } from "../threads/thread-rpc.js";
-import { auditTarget } from "./audit-target.js";
+import { type AuditTargetDependencies, auditTarget } from "./audit-target.js";
 
 /** The audit log in the main thread. */
 export interface OpenAudit {
@@ -13,7 +12,7 @@ export interface OpenAudit {
   /** Takes the lines of all threads. */
   readonly lines: AuditLines;
   /** Copies the lines into the table of `--audit-log-table` from now on. */
-  openTable(engine: Engine): void;
+  openTable(dependencies: Pick<AuditTargetDependencies, "engine" | "catalog">): void;
   reopen(): Promise<void>;
   /** Writes the lines that wait. Other threads have flushed theirs. */
   close(): Promise<void>;
@@ -37,8 +36,9 @@ export async function openAudit(config: Config, log: Logger): Promise<OpenAudit 
       counters: () => ({ ...file.counters(), ...(table && { table: table.counters() }) }),
     },
     lines,
-    openTable(engine) {
-      if (config.auditLog?.table) table = new AuditTable(auditTarget(config, engine), log);
+    openTable(dependencies) {
+      if (!config.auditLog?.table) return;
+      table = new AuditTable(auditTarget({ ...dependencies, config }), log);
     },
     reopen: () => file.reopen(),
     async close() {

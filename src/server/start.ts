@@ -62,7 +62,7 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
   if (isRemote(config.root))
     log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
   const { store } = storage;
-  audit?.openTable(storage.engine);
+  audit?.openTable({ engine: storage.engine, catalog: store.catalog });
   try {
     const {
       services,

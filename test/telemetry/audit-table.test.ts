@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { tableFromIPC } from "apache-arrow";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { AuditTable, type AuditTarget } from "../../src/telemetry/audit/audit-table.js";
@@ -43,6 +44,9 @@ describe("the audit table", () => {
     expectFailure(clone, 403, 15);
     expectFailure(await other.post("/v1/table/audit/register", register), 403, 15);
     await second.client.ok("/v1/table/audit/register", register);
+    // With this location the server finds that the table is registered.
+    const { location } = await second.client.ok("/v1/table/audit/describe");
+    expect(location).toBe(`${root}/${LOCATION}`);
     const rows = async (condition: string) => {
       const columns = "identity_name, operation, object, status, error, parts";
       const query = `SELECT ${columns} FROM audit WHERE ${condition} ORDER BY time`;
@@ -108,7 +112,7 @@ describe("the copy of the lines", () => {
       if (fails) throw new Error("the disk is full");
       sizes.push(rows.byteLength);
     };
-    const target: AuditTarget = { create: store, append: store, compact: async () => {} };
+    const target: AuditTarget = { create: store, append: store, maintain: async () => {} };
     return { target, sizes, works: () => (fails = false) };
   }
 
@@ -172,9 +176,37 @@ describe("the copy of the lines", () => {
     expect(Math.max(...sizes)).toBeLessThan(1_500_000);
   });
 
+  it("loses only the lines that the table refuses, and does not wait for them", async () => {
+    const refused = [7, 900, 901];
+    const target: AuditTarget = {
+      create: async () => {},
+      maintain: async () => {},
+      async append(rows) {
+        const found = tableFromIPC(rows).getChild("status")?.toArray() as Int32Array;
+        if (refused.some((status) => found.includes(status))) {
+          throw new JoustError(ErrorCode.InvalidInput, "the table does not take this row");
+        }
+      },
+    };
+    const table = new AuditTable(target, silentLog, { ...times, closing: 60_000 });
+    const lines = Array.from(
+      { length: 1_000 },
+      (_, status) => `${JSON.stringify({ time: new Date(1), status, ms: 1 })}\n`,
+    );
+    table.append([...lines, "no JSON\n"].join(""), 1_001);
+    await waitFor("an end of each line", () => {
+      const { rows, lost } = table.counters();
+      return rows + lost === 1_001;
+    });
+    expect(table.counters()).toMatchObject({ rows: 997, lost: 4 });
+    table.append(line(1), 1);
+    await table.close();
+    expect(table.counters()).toMatchObject({ rows: 998, lost: 4 });
+  });
+
   it("does not wait for a storage that hangs when the server stops", async () => {
     const hang = () => new Promise<never>(() => {});
-    const table = new AuditTable({ create: hang, append: hang, compact: hang }, silentLog, times);
+    const table = new AuditTable({ create: hang, append: hang, maintain: hang }, silentLog, times);
     table.append(line(1), 1);
     await table.close();
     expect(table.counters()).toMatchObject({ rows: 0, lost: 1 });
@@ -193,7 +225,7 @@ describe("the copy of the lines", () => {
         calls.push("append");
         if (!exists) throw missing;
       },
-      compact: async () => {},
+      maintain: async () => {},
     };
     const table = new AuditTable(target, silentLog, times);
     table.append(line(1), 1);

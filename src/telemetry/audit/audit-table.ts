@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ErrorCode, hasCode, operatorMessage } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput, operatorMessage } from "../../foundation/errors.js";
 import type { Logger } from "../logger.js";
 import type { AuditLines, AuditTableCounters } from "./audit-log.js";
 import { auditRows } from "./audit-rows.js";
@@ -10,8 +10,8 @@ export interface AuditTarget {
   create(rows: Uint8Array): Promise<unknown>;
   /** @throws code 4 if there is no table */
   append(rows: Uint8Array): Promise<unknown>;
-  /** Merges the small fragments of many appends. */
-  compact(): Promise<unknown>;
+  /** Merges the small fragments of many appends, and removes old versions unless the table is registered. */
+  maintain(): Promise<unknown>;
 }
 
 export interface AuditTableTimes {
@@ -30,8 +30,8 @@ const MOST_ROW_CHARACTERS = 2 ** 20;
 /** Lines that wait for a storage that fails, and their characters. Beyond it, the table lacks the oldest ones. */
 const MOST_WAITING = 50_000;
 const MOST_CHARACTERS = 32 * 2 ** 20;
-/** Appends between two compactions. */
-const COMPACT_AFTER = 100;
+/** Appends between two rounds of maintenance. */
+const MAINTAIN_AFTER = 100;
 
 /**
  * Copies the lines of the audit log into a Lance table, some seconds later. The file is the complete record: a line that
@@ -45,7 +45,12 @@ export class AuditTable implements AuditLines {
   #writing: Promise<void> | undefined;
   /** Lines of the append that runs. */
   #inFlight = 0;
+  /** Failures of the storage since the last append that succeeded. */
   #failures = 0;
+  /** Whether the table has refused lines since then. */
+  #refuses = false;
+  /** The most lines of the next append: a refused append is tried again in halves, to find the refused line. */
+  #mostRows = MOST_ROWS;
   #appends = 0;
   #closed = false;
   #closing: Promise<void> | undefined;
@@ -156,31 +161,52 @@ export class AuditTable implements AuditLines {
     const lines = this.#take();
     this.#inFlight = lines.length;
     try {
-      const rows = await auditRows(lines);
-      await this.#store(rows);
+      await this.#store(await converted(lines));
       if (this.#gaveUp) return;
       this.#rows += lines.length;
-      if (this.#failures > 0) this.log.info("the audit table is written again");
+      if (this.#failures > 0 || this.#refuses) this.log.info("the audit table is written again");
       this.#failures = 0;
+      this.#refuses = false;
+      this.#mostRows = Math.min(this.#mostRows * 2, MOST_ROWS);
       this.#inFlight = 0;
       this.#reportLost();
       this.#lostNow = 0;
     } catch (err) {
       if (this.#gaveUp) return;
       this.#inFlight = 0;
-      this.#waiting.unshift(...lines);
-      this.#characters += charactersOf(lines);
-      this.#bound();
-      this.#failed(err);
+      if (isRefusal(err)) this.#refused(lines, err);
+      else this.#failed(lines, err);
       return;
     }
-    await this.#compactSometimes();
+    await this.#maintainSometimes();
+  }
+
+  /** Later lines must not wait for a line that the table never takes. */
+  #refused(lines: string[], err: unknown): void {
+    this.#writeErrors++;
+    if (!this.#refuses) {
+      this.log.error(
+        { err, reason: operatorMessage(err) },
+        "the audit table refuses lines; the audit log has them",
+      );
+    }
+    this.#refuses = true;
+    this.#mostRows = Math.ceil(lines.length / 2);
+    if (lines.length > 1) this.#putBack(lines);
+    else this.#lose(0, 1);
+  }
+
+  #putBack(lines: string[]): void {
+    this.#waiting.unshift(...lines);
+    this.#characters += charactersOf(lines);
+    this.#bound();
   }
 
   /** The oldest lines: at least one, and as many as one append takes. */
   #take(): string[] {
     let [count, characters] = [0, 0];
-    while (count < Math.min(this.#waiting.length, MOST_ROWS) && characters < MOST_ROW_CHARACTERS) {
+    const most = Math.min(this.#waiting.length, this.#mostRows);
+    while (count < most && characters < MOST_ROW_CHARACTERS) {
       characters += (this.#waiting[count] as string).length;
       count++;
     }
@@ -201,17 +227,18 @@ export class AuditTable implements AuditLines {
     }
   }
 
-  async #compactSometimes(): Promise<void> {
+  async #maintainSometimes(): Promise<void> {
     this.#appends += 1;
-    if (this.#appends % COMPACT_AFTER !== 0) return;
+    if (this.#appends % MAINTAIN_AFTER !== 0) return;
     try {
-      await this.target.compact();
+      await this.target.maintain();
     } catch (err) {
-      this.log.warn({ err }, "the audit table could not be compacted");
+      this.log.warn({ err }, "the audit table could not be maintained");
     }
   }
 
-  #failed(err: unknown): void {
+  #failed(lines: string[], err: unknown): void {
+    this.#putBack(lines);
     this.#writeErrors++;
     if (this.#failures === 0) {
       this.log.error(
@@ -220,6 +247,26 @@ export class AuditTable implements AuditLines {
       );
     }
     this.#failures++;
+  }
+}
+
+/** Codes of failures that a repetition of the same append meets again. */
+const refusals: readonly ErrorCode[] = [
+  ErrorCode.Unsupported,
+  ErrorCode.InvalidInput,
+  ErrorCode.InvalidTableState,
+  ErrorCode.TableColumnNotFound,
+  ErrorCode.TableSchemaValidationError,
+];
+
+const isRefusal = (error: unknown): boolean => refusals.some((code) => hasCode(error, code));
+
+/** @throws code 13 if a line is not one of the audit log */
+async function converted(lines: readonly string[]): Promise<Uint8Array> {
+  try {
+    return await auditRows(lines);
+  } catch (error) {
+    throw invalidInput(`a line of the audit log is no row: ${operatorMessage(error)}`);
   }
 }
 

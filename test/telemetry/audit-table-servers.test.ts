@@ -1,0 +1,94 @@
+/** The audit table of several servers, and its old versions. */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Engine } from "../../src/engine/index.js";
+import { auditTarget } from "../../src/server/audit-target.js";
+import { AUDIT_TABLE } from "../../src/telemetry/audit/audit-location.js";
+import { auditRows } from "../../src/telemetry/audit/audit-rows.js";
+import { items } from "../harness/arrow.js";
+import { postgresMissing, startPostgres } from "../harness/postgres.js";
+import { type Server, startServer } from "../harness/server.js";
+import { tempDir } from "../harness/temp.js";
+
+/** Two servers of one root write to one audit table. */
+async function checkServers(shared: { root: string; args?: string[] }): Promise<void> {
+  const start = (key?: string): Promise<Server> => {
+    const log = ["--audit-log", join(tempDir("audit"), "audit.log"), "--audit-log-table", "on"];
+    const args = [...(shared.args ?? []), ...log];
+    return startServer({ ...shared, args, ...(key !== undefined && { key }) });
+  };
+  const first = await start();
+  const other = await start(first.key);
+  await first.client.createTable("t", items(1));
+  const asked = 30;
+  for (let request = 0; request < asked; request++) {
+    for (const { client } of [first, other]) await client.count("t");
+  }
+  // Both create the table, or append to it, at the same time.
+  await Promise.all([first.stop(), other.stop()]);
+  const last = await start(first.key);
+  try {
+    await last.client.ok("/v1/table/audit/register", { location: AUDIT_TABLE });
+    const count = { predicate: "operation = 'CountTableRows' AND object = 't'" };
+    expect(await last.client.count("audit", count)).toBe(2 * asked);
+  } finally {
+    await last.stop();
+  }
+}
+
+it("two servers of one directory write all their lines to one audit table", async () => {
+  await checkServers({ root: tempDir("root") });
+}, 120_000);
+
+if (postgresMissing)
+  console.log(`skipped: the audit table of two servers on Postgres; ${postgresMissing}`);
+
+it.skipIf(postgresMissing)(
+  "two servers with a Postgres catalog write all their lines to one audit table",
+  async () => {
+    const postgres = await startPostgres();
+    try {
+      await checkServers({
+        root: tempDir("root"),
+        args: ["--catalog", postgres.createDatabase()],
+      });
+    } finally {
+      await postgres.stop();
+    }
+  },
+  120_000,
+);
+
+describe("the maintenance of the audit table", () => {
+  const entry = (ms: number) => JSON.stringify({ time: new Date(ms), status: 200, ms });
+
+  it.each([
+    ["removes the versions of a table that nobody registered", undefined],
+    ["leaves the versions of a registered table to its own maintenance", {}],
+  ])("%s", async (_, registered) => {
+    const root = tempDir("root");
+    const engine = new Engine({});
+    const asked: string[] = [];
+    const target = auditTarget({
+      config: { root, storageOptions: {} },
+      engine,
+      catalog: {
+        async tableAt(location) {
+          asked.push(location);
+          return registered as never;
+        },
+      },
+      keepVersionsMs: 0,
+    });
+    await target.create(await auditRows([entry(0)]));
+    for (let ms = 1; ms < 6; ms++) await target.append(await auditRows([entry(ms)]));
+    await target.maintain();
+    expect(asked).toEqual([`${root}/${AUDIT_TABLE}`]);
+    const table = engine.table(`${root}/${AUDIT_TABLE}`, {});
+    expect(await table.countRows()).toBe(6);
+    const versions = (await table.listVersions()).length;
+    if (registered === undefined) expect(versions).toBe(1);
+    // The creation, five appends and the compaction.
+    else expect(versions).toBeGreaterThanOrEqual(7);
+  });
+});
