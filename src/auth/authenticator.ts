@@ -2,6 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { KeyRecord } from "../catalog/key-records.js";
 import type { KeyStore } from "../catalog/keys.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
+import { countLookup } from "../telemetry/auth-counts.js";
 import { hashKey, looksLikeKey } from "./key.js";
 import type { KeyUses } from "./key-uses.js";
 import type { CallerRole } from "./roles.js";
@@ -54,12 +55,19 @@ export class KeyAuthenticator implements Authenticator {
   identify(key: string): Identity | undefined | Promise<Identity | undefined> {
     if (key === "") return undefined;
     const remembered = this.#remembered.get(key);
-    if (remembered && !remembered.record) return configuredIdentity;
+    if (remembered && !remembered.record) {
+      countLookup("keys", true);
+      return configuredIdentity;
+    }
     if (remembered) {
       // The catalog makes another record of a key after each commit.
       const record = this.keys.findByHashSync(remembered.hash);
-      if (record && record === remembered.record) return this.#unexpired(record);
+      if (record && record === remembered.record) {
+        countLookup("keys", true);
+        return this.#unexpired(record);
+      }
     }
+    countLookup("keys", false);
     return this.#verify(key, hashKey(key));
   }
 

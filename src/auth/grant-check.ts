@@ -28,6 +28,7 @@ import {
 import { noTableName } from "../catalog/names.js";
 import { encodePath } from "../catalog/path.js";
 import type { JoustError } from "../foundation/errors.js";
+import { countLookup } from "../telemetry/auth-counts.js";
 import type { Identity } from "./authenticator.js";
 import { permissionDenied } from "./denial.js";
 import { restrictedServices, servicesForRows } from "./restricted-services.js";
@@ -97,7 +98,9 @@ function recentRestriction(
   }
   const object = encodePath(call.id);
   const known = byObject.get(object);
-  if (known && known.services === services && known.operation === operation) return known;
+  const isKnown = known?.services === services && known.operation === operation;
+  countLookup("privileges", isKnown);
+  if (isKnown) return known;
   const made = restrictionOf(operation, "none", call, services, held);
   if (byObject.size >= MOST_RECENT) byObject.clear();
   byObject.set(object, made);

@@ -24,6 +24,8 @@ export interface ListenOptions {
   readonly limits: ServerLimits;
   /** Takes the lines of the audit log of all threads. */
   readonly auditLines: AuditLines | undefined;
+  /** The buffer of `shareAuthCounts`. */
+  readonly authCounts: SharedArrayBuffer;
 }
 
 export interface Listening {
@@ -43,6 +45,7 @@ export async function listen({
   shared,
   limits,
   auditLines,
+  authCounts,
 }: ListenOptions): Promise<Listening> {
   const { config, engine, log } = services;
   const owner = limitOwner(services);
@@ -59,6 +62,7 @@ export async function listen({
         engine: engine.share(),
         shared: shared.buffer,
         requests: services.requests.buffer,
+        authCounts,
         limits: { rules: limits.rules, buffers: limits.memory.buffers },
       },
       targets: {

@@ -7,6 +7,7 @@ import { certificateWatch, readCertificate } from "../http/transport/tls.js";
 import { withCommitPauses } from "../maintenance/commit-pauses.js";
 import { measureMetrics } from "../operations/server/measure-metrics.js";
 import { prewarmTables } from "../prewarm/prewarm-table.js";
+import { shareAuthCounts } from "../telemetry/auth-counts.js";
 import type { Logger } from "../telemetry/logger.js";
 import { startMetrics, startTracing, stopTracing } from "../telemetry/otlp/start.js";
 import { tracing } from "../telemetry/tracing.js";
@@ -58,6 +59,7 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
   await startTracing(config.otlp, log, "main");
   if (tracing) traceEngine(tracing);
   const shared = new SharedState();
+  const authCounts = shareAuthCounts(config.httpThreads);
   const storage = await openServerStorage(config, shared, log);
   if (isRemote(config.root))
     log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
@@ -82,6 +84,7 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
       shared,
       limits,
       auditLines: audit?.lines,
+      authCounts,
     });
     const flight = await listenFlight({ services, authenticator, limiter }, port);
     const servers = [server, ...(flight ? [flight] : []), ...workers.servers];

@@ -13,6 +13,7 @@ import { Limiter } from "../limits/limiter.js";
 import { operations } from "../operations/index.js";
 import { endTableWorkInThread } from "../tables/table-writes.js";
 import { AuditBuffer } from "../telemetry/audit/audit-log.js";
+import { attachAuthCounts } from "../telemetry/auth-counts.js";
 import { createLogger } from "../telemetry/logger.js";
 import { startTracing, stopTracing } from "../telemetry/otlp/start.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
@@ -38,6 +39,8 @@ export interface WorkerInput {
   readonly shared: SharedArrayBuffer;
   /** The buffer of `RequestMetrics`. */
   readonly requests: SharedArrayBuffer;
+  /** The buffer of `shareAuthCounts`. */
+  readonly authCounts: SharedArrayBuffer;
   readonly limits: { readonly rules: LimitRules; readonly buffers: LimitBuffers };
 }
 
@@ -59,6 +62,7 @@ process.on("unhandledRejection", (err) => log.error({ err }, "unhandled promise 
 // Before the channel to the main thread opens: a message must not arrive before the server exists.
 const oidc = await loadOidc(config);
 const shared = new SharedState(input.shared);
+attachAuthCounts(input.authCounts, input.number);
 const engine = Engine.attach(input.engine);
 await startTracing(config.otlp, log, input.name);
 if (tracing) traceEngine(tracing);

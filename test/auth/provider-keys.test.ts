@@ -1,6 +1,9 @@
+import { Writable } from "node:stream";
 import { jwtVerify } from "jose";
+import { pino } from "pino";
 import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
 import { ProviderKeys, type ProviderKeysOptions } from "../../src/auth/oidc/provider-keys.js";
+import { authCounts, shareAuthCounts } from "../../src/telemetry/auth-counts.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { IdentityProvider } from "../harness/identity-provider.js";
 import { waitFor } from "../harness/wait-for.js";
@@ -38,6 +41,31 @@ it("keeps the keys while fetches fail", async () => {
   await fetchedAgain(3);
   expect((await jwtVerify(token, keys.find)).payload.sub).toBe("u1");
   expect(changes).toBe(0);
+});
+
+it("counts failed fetches, and logs the age of the keys in use and the end of an outage", async () => {
+  shareAuthCounts(1);
+  const lines: { msg: string; keys_age_seconds?: number }[] = [];
+  const sink = new Writable({
+    write(line, _, done) {
+      lines.push(JSON.parse(String(line)));
+      done();
+    },
+  });
+  const keys = open({ refreshMs: 10, log: pino({}, sink) });
+  await jwtVerify(await provider.sign({}), keys.find);
+  const before = authCounts().provider;
+  expect(before).toMatchObject({ failedFetches: 0, isFailing: false });
+  expect(before.fetchedAtMillis).toBeGreaterThan(0);
+  provider.isDown = true;
+  await waitFor("a failure", () => authCounts().provider.isFailing);
+  expect(authCounts().provider.failedFetches).toBeGreaterThan(0);
+  expect(authCounts().provider.fetchedAtMillis).toBeGreaterThan(0);
+  provider.isDown = false;
+  await waitFor("the end of the outage", () => !authCounts().provider.isFailing);
+  expect(lines[0]).toMatchObject({ keys_age_seconds: expect.any(Number) });
+  expect(lines[0]?.msg).toContain("the former ones stay in use");
+  expect(lines.at(-1)?.msg).toContain("publishes its keys again");
 });
 
 it("reports other keys once, and no longer finds the former ones", async () => {

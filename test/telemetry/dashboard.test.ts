@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { sqlPort } from "../flight/sql-port.js";
 import { items } from "../harness/arrow.js";
 import { FlightClient } from "../harness/flight-client.js";
+import { IdentityProvider } from "../harness/identity-provider.js";
 import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
@@ -40,7 +41,10 @@ it("uses only metrics that a server with all options serves", async () => {
   const limits = join(dir, "limits.yaml");
   writeFileSync(limits, "defaults: { caller: { requests_per_second: 1000 } }\n");
   const audit = ["--audit-log", join(dir, "audit.log"), "--audit-log-table", "on"];
-  const args = ["--limits", limits, ...audit];
+  const provider = await IdentityProvider.start();
+  onTestFinished(() => provider.stop());
+  const oidc = ["--oidc-issuer", provider.issuer, "--oidc-audience", "joust"];
+  const args = ["--limits", limits, ...audit, ...oidc];
   const server = await startServerForTest({ args });
   const { client } = server;
   await client.createTable("t", items(3));

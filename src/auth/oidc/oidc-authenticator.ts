@@ -1,6 +1,7 @@
 import { decodeJwt, jwtVerify } from "jose";
 import type { OidcSettings } from "../../config/config.js";
 import { looksLikeJwt } from "../../foundation/jwt-form.js";
+import { countLookup } from "../../telemetry/auth-counts.js";
 import type { Authenticator, Identity } from "../authenticator.js";
 import { identityOf } from "./claims.js";
 import { ProviderKeys, type ProviderKeysOptions } from "./provider-keys.js";
@@ -36,7 +37,9 @@ export class OidcAuthenticator implements Authenticator {
 
   identify(credential: string): Identity | undefined | Promise<Identity | undefined> {
     if (!looksLikeJwt(credential)) return this.keys.identify(credential);
-    return this.#cache.get(credential) ?? this.#verify(credential);
+    const identity = this.#cache.get(credential);
+    countLookup("tokens", identity !== undefined);
+    return identity ?? this.#verify(credential);
   }
 
   stop(): Promise<void> {

@@ -3,6 +3,7 @@ import type { OidcSettings } from "../../config/config.js";
 import { providerUrl } from "../../config/oidc.js";
 import { ErrorCode, JoustError, operatorMessage } from "../../foundation/errors.js";
 import { startPolling } from "../../foundation/poll-loop.js";
+import { countFetch } from "../../telemetry/auth-counts.js";
 import type { Logger } from "../../telemetry/logger.js";
 
 export interface ProviderKeysOptions {
@@ -28,6 +29,8 @@ export class ProviderKeys {
   #fetching: Promise<void> | undefined;
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #failed = false;
+  /** When the keys in use were fetched, ms since the epoch. */
+  #loadedAt: number | undefined;
   readonly #leastInterval: number;
   readonly #stop: () => Promise<void>;
 
@@ -90,11 +93,18 @@ export class ProviderKeys {
       if (this.#find && published !== this.#published) this.options.onChange();
       this.#find = find;
       this.#published = published;
+      if (this.#failed) {
+        this.options.log.info({ issuer }, "the identity provider publishes its keys again");
+      }
       this.#failed = false;
+      this.#loadedAt = Date.now();
+      countFetch(false);
     } catch (error) {
       this.#failed = true;
+      countFetch(true);
+      const age = this.#loadedAt && { keys_age_seconds: secondsSince(this.#loadedAt) };
       this.options.log.warn(
-        { issuer, reason: reasonOf(error) },
+        { issuer, reason: reasonOf(error), ...age },
         this.#find
           ? "the keys of the identity provider could not be fetched: the former ones stay in use"
           : "the keys of the identity provider could not be fetched: its tokens get 503",
@@ -136,6 +146,8 @@ async function fetchJson(url: string): Promise<unknown> {
   if (!reply.ok) throw new Error(`${url} answered ${reply.status}`);
   return reply.json();
 }
+
+const secondsSince = (millis: number): number => Math.round((Date.now() - millis) / 1_000);
 
 /** `fetch` reports the failure of a connection in the cause. */
 const reasonOf = (error: unknown): string =>

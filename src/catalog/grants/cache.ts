@@ -1,5 +1,6 @@
 import type { CatalogReads } from "../../database/database.js";
 import { CurrentCache, type CurrentReader } from "../../database/sqlite/reader.js";
+import { countLookup } from "../../telemetry/auth-counts.js";
 import { type GrantRow, grantRows } from "./grant-rows.js";
 import type { GrantLookup } from "./grants.js";
 import { HeldGrants } from "./held-grants.js";
@@ -21,14 +22,21 @@ export function cachedGrants(
 /** SQLite: never stale. */
 class CurrentGrants implements CachedGrants {
   readonly #cache: CurrentCache<HeldGrants>;
+  #loads = 0;
 
   constructor(db: CatalogReads, reader: CurrentReader) {
     const find = reader.prepareAll(grantRows(db).where("subject", "=", ""));
-    this.#cache = new CurrentCache(reader, (subject) => new HeldGrants(find(subject)));
+    this.#cache = new CurrentCache(reader, (subject) => {
+      this.#loads++;
+      return new HeldGrants(find(subject));
+    });
   }
 
   heldSync(subjects: readonly string[]): readonly HeldGrants[] {
-    return subjects.map((subject) => this.#cache.get(subject) as HeldGrants);
+    const before = this.#loads;
+    const held = subjects.map((subject) => this.#cache.get(subject) as HeldGrants);
+    countLookup("grants", this.#loads === before);
+    return held;
   }
 
   async held(subjects: readonly string[]): Promise<readonly HeldGrants[]> {
@@ -63,9 +71,13 @@ class TimedGrants implements CachedGrants {
     const held: HeldGrants[] = [];
     for (const subject of subjects) {
       const entry = this.#entries.get(subject);
-      if (entry?.value === undefined || entry.until <= now) return undefined;
+      if (entry?.value === undefined || entry.until <= now) {
+        countLookup("grants", false);
+        return undefined;
+      }
       held.push(entry.value);
     }
+    countLookup("grants", true);
     return held;
   }
 

@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from "prom-client";
 import type { Services } from "../../api/services.js";
 import { flightStats, type MemoryUsage } from "../../engine/index.js";
 import type { AuditCounters } from "../../telemetry/audit/audit-log.js";
+import { authCounts } from "../../telemetry/auth-counts.js";
 import { measureRequests } from "./measure-requests.js";
 
 const HTTP = {
@@ -74,9 +75,43 @@ export async function measureMetrics({
   counter("joust_plans_timed_out_total", "Statements whose planning exceeded the time limit").inc(
     plans,
   );
+  measureAuth(config.oidc !== undefined, registers);
   if (limits) countRefusals(limits, registers);
   if (audit) measureAudit(audit.counters(), registers);
   return registry;
+}
+
+function measureAuth(hasProvider: boolean, registers: Registry[]): void {
+  const { caches, provider } = authCounts();
+  const lookups = new Counter({
+    name: "joust_auth_cache_lookups_total",
+    help: "Lookups in the caches of keys, verified tokens, grants and derived privileges, by result",
+    labelNames: ["cache", "result"],
+    registers,
+  });
+  for (const { cache, hits, misses } of caches) {
+    lookups.inc({ cache, result: "hit" }, hits);
+    lookups.inc({ cache, result: "miss" }, misses);
+  }
+  if (!hasProvider) return;
+  const fetches = new Counter({
+    name: "joust_identity_provider_fetches_total",
+    help: "Fetches of the keys of the identity provider, by result",
+    labelNames: ["result"],
+    registers,
+  });
+  fetches.inc({ result: "ok" }, provider.fetches);
+  fetches.inc({ result: "failed" }, provider.failedFetches);
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
+  gauge(
+    "joust_identity_provider_unreachable",
+    "1: the last fetch of the keys of the identity provider failed; former keys stay in use",
+  ).set(provider.isFailing ? 1 : 0);
+  if (provider.fetchedAtMillis === undefined) return;
+  gauge(
+    "joust_identity_provider_keys_timestamp_seconds",
+    "When the keys of the identity provider in use were fetched; of several threads, the oldest",
+  ).set(provider.fetchedAtMillis / 1_000);
 }
 
 function measureAudit(
