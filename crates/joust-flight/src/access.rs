@@ -75,7 +75,7 @@ impl Gate {
     async fn admit(
         &self,
         headers: &MetadataMap,
-        remote: String,
+        client: Option<&Client>,
         running: Arc<Running>,
     ) -> Result<(Call, Option<Instant>), Status> {
         check_client(headers)?;
@@ -94,7 +94,7 @@ impl Gate {
         let incoming = Incoming {
             call,
             request_id: running.request_id().to_string(),
-            remote,
+            remote: client.map(remote_address).unwrap_or_default(),
             headers: passed,
         };
         let place = self.places.acquire().await;
@@ -106,6 +106,9 @@ impl Gate {
             timeout,
         } = identified;
         running.identified(&caller)?;
+        if let Some(client) = client {
+            client.identified(&caller)?;
+        }
         let context = Context {
             call,
             caller,
@@ -157,15 +160,12 @@ where
             let client = request.extensions().get::<Client>().cloned();
             let open = client.as_ref().map(Client::begin_call);
             let running = gate.calls.start(operation, request_id(&headers), open);
-            let remote = client.as_ref().map(remote_address).unwrap_or_default();
-            match gate.admit(&headers, remote, running.clone()).await {
+            match gate.admit(&headers, client.as_ref(), running.clone()).await {
                 Ok((call, deadline)) => {
                     request.extensions_mut().insert(call);
-                    let mut patience = Patience::default();
-                    if let Some(client) = client {
-                        client.identified();
-                        patience = client.patience();
-                    }
+                    let patience = client
+                        .as_ref()
+                        .map_or_else(Patience::default, Client::patience);
                     let request =
                         request.map(|body| Body::new(Patient::new(body, patience, deadline)));
                     let response = inner.call(request).await?;

@@ -2,20 +2,24 @@
 //!
 //! Places for connections and calls are bounded, so no client may hold them for nothing. A connection without a call ends
 //! after a while: soon, until the server has identified a caller on it. Until then it is the connection of a guest, and
-//! an address has few places for guests.
+//! an address has few places for guests. After that it is a connection of its caller, and a caller has a share of all.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tonic::Status;
 
 use crate::lock::lock;
 
 /// Connections of one address without an identified caller.
 pub const MOST_GUESTS: usize = 64;
+/// Connections of one caller: the others of the server stay for other callers.
+pub const MOST_OF_CALLER: usize = 256;
 
 /// How long the server waits for a client.
 #[derive(Debug, Clone, Copy)]
@@ -52,19 +56,26 @@ struct State {
     /// Calls in flight.
     calls: AtomicUsize,
     idle_since: Mutex<Instant>,
-    /// `None` once a caller is identified.
-    guest: Mutex<Option<GuestPlace>>,
+    owner: Mutex<Owner>,
+    callers: Arc<Callers>,
+}
+
+/// Whose place the connection has. A proxy may send calls of several callers: the first one counts.
+enum Owner {
+    Guest { _place: SharePlace<IpAddr> },
+    Caller { _place: SharePlace<String> },
 }
 
 impl Client {
-    pub fn new(address: Option<SocketAddr>, patience: Patience, guest: GuestPlace) -> Self {
+    pub fn new(address: Option<SocketAddr>, room: &Room, guest: SharePlace<IpAddr>) -> Self {
         Self(Arc::new(State {
             address,
-            patience,
+            patience: room.patience,
             is_identified: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             idle_since: Mutex::new(Instant::now()),
-            guest: Mutex::new(Some(guest)),
+            owner: Mutex::new(Owner::Guest { _place: guest }),
+            callers: room.callers.clone(),
         }))
     }
 
@@ -76,10 +87,21 @@ impl Client {
         self.0.patience
     }
 
-    /// The server has identified a caller on this connection.
-    pub fn identified(&self) {
+    /// The server has identified a caller on this connection. `RESOURCE_EXHAUSTED` if the caller has too many others:
+    /// the connection stays that of a guest.
+    pub fn identified(&self, caller: &str) -> Result<(), Status> {
+        let mut owner = lock(&self.0.owner);
+        if matches!(*owner, Owner::Caller { .. }) {
+            return Ok(());
+        }
+        let Some(place) = self.0.callers.enter(caller.to_string()) else {
+            return Err(Status::resource_exhausted(format!(
+                "the caller has {MOST_OF_CALLER} connections; close one of them, or send the call over it"
+            )));
+        };
+        *owner = Owner::Caller { _place: place };
         self.0.is_identified.store(true, Ordering::Relaxed);
-        lock(&self.0.guest).take();
+        Ok(())
     }
 
     /// The connection has a call until the result is dropped.
@@ -111,40 +133,75 @@ impl Drop for OpenCall {
     }
 }
 
-/// Counts the connections of guests.
-#[derive(Default)]
-pub struct Guests(Mutex<HashMap<IpAddr, usize>>);
+/// What new connections get.
+pub struct Room {
+    pub guests: Guests,
+    pub callers: Arc<Callers>,
+    pub patience: Patience,
+}
+
+impl Room {
+    pub fn new(patience: Patience) -> Self {
+        Self {
+            guests: Guests(Shares::new(MOST_GUESTS)),
+            callers: Shares::new(MOST_OF_CALLER),
+            patience,
+        }
+    }
+}
+
+/// The connections of each identified caller.
+pub type Callers = Shares<String>;
+
+/// The connections of each address without an identified caller.
+pub struct Guests(Arc<Shares<IpAddr>>);
 
 impl Guests {
     /// A place for a connection of an address; `None` if the address has no free one.
-    pub fn enter(self: &Arc<Self>, address: IpAddr) -> Option<GuestPlace> {
-        let network = network_of(address);
-        let mut counts = lock(&self.0);
-        let count = counts.entry(network).or_default();
-        if *count >= MOST_GUESTS {
+    pub fn enter(&self, address: IpAddr) -> Option<SharePlace<IpAddr>> {
+        self.0.enter(network_of(address))
+    }
+}
+
+/// Counts connections by their owner. No owner has more than its share.
+pub struct Shares<Key> {
+    most: usize,
+    counts: Mutex<HashMap<Key, usize>>,
+}
+
+impl<Key: Clone + Eq + Hash> Shares<Key> {
+    fn new(most: usize) -> Arc<Self> {
+        let counts = Mutex::default();
+        Arc::new(Self { most, counts })
+    }
+
+    fn enter(self: &Arc<Self>, key: Key) -> Option<SharePlace<Key>> {
+        let mut counts = lock(&self.counts);
+        let count = counts.entry(key.clone()).or_default();
+        if *count >= self.most {
             return None;
         }
         *count += 1;
-        Some(GuestPlace {
-            guests: self.clone(),
-            network,
+        Some(SharePlace {
+            shares: self.clone(),
+            key,
         })
     }
 }
 
-/// A place for a connection without an identified caller.
-pub struct GuestPlace {
-    guests: Arc<Guests>,
-    network: IpAddr,
+/// A place in the share of an owner.
+pub struct SharePlace<Key: Eq + Hash> {
+    shares: Arc<Shares<Key>>,
+    key: Key,
 }
 
-impl Drop for GuestPlace {
+impl<Key: Eq + Hash> Drop for SharePlace<Key> {
     fn drop(&mut self) {
-        let mut counts = lock(&self.guests.0);
-        if let Some(count) = counts.get_mut(&self.network) {
+        let mut counts = lock(&self.shares.counts);
+        if let Some(count) = counts.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.network);
+                counts.remove(&self.key);
             }
         }
     }
@@ -171,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_address_has_a_limited_number_of_guests() {
-        let guests = Arc::<Guests>::default();
+        let guests = Room::new(Patience::default()).guests;
         let mut places: Vec<_> = (0..MOST_GUESTS)
             .map(|_| guests.enter(at("10.0.0.1")).unwrap())
             .collect();
@@ -181,12 +238,12 @@ mod tests {
         places.pop();
         assert!(guests.enter(at("10.0.0.1")).is_some());
         drop(places);
-        assert!(lock(&guests.0).is_empty());
+        assert!(lock(&guests.0.counts).is_empty());
     }
 
     #[test]
     fn a_network_of_ipv6_is_one_address() {
-        let guests = Arc::<Guests>::default();
+        let guests = Room::new(Patience::default()).guests;
         let _places: Vec<_> = (0..MOST_GUESTS)
             .map(|last| guests.enter(at(&format!("2001:db8::{last:x}"))).unwrap())
             .collect();
@@ -195,18 +252,41 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_caller_has_a_limited_number_of_connections() {
+        let room = Room::new(Patience::default());
+        let connect = |number: usize| {
+            let address = at(&format!("10.0.{}.{}", number / 200, number % 200));
+            Client::new(None, &room, room.guests.enter(address).unwrap())
+        };
+        let mut clients: Vec<_> = (0..MOST_OF_CALLER).map(connect).collect();
+        assert!(clients.iter().all(|one| one.identified("alice").is_ok()));
+        // A later call over the same connection takes no other place.
+        assert!(clients[0].identified("alice").is_ok());
+        assert!(clients[0].identified("bob").is_ok());
+        let other = connect(MOST_OF_CALLER);
+        let refused = other.identified("alice").unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        assert_eq!(lock(&room.guests.0.counts).len(), 1);
+        assert!(connect(MOST_OF_CALLER + 1).identified("bob").is_ok());
+        clients.pop();
+        assert!(other.identified("alice").is_ok());
+        drop((clients, other));
+        assert!(lock(&room.callers.counts).is_empty());
+    }
+
+    #[tokio::test]
     async fn a_connection_expires_without_a_call() {
-        let guests = Arc::<Guests>::default();
         let patience = Patience {
             guest: Duration::ZERO,
             ..Patience::default()
         };
-        let place = guests.enter(at("10.0.0.1")).unwrap();
-        let client = Client::new(None, patience, place);
+        let room = Room::new(patience);
+        let place = room.guests.enter(at("10.0.0.1")).unwrap();
+        let client = Client::new(None, &room, place);
         assert!(client.expires() <= Instant::now());
         let call = client.begin_call();
-        client.identified();
-        assert!(lock(&guests.0).is_empty());
+        client.identified("alice").unwrap();
+        assert!(lock(&room.guests.0.counts).is_empty());
         tokio::time::sleep(Duration::from_millis(5)).await;
         let before = Instant::now();
         assert!(client.expires() >= before + patience.idle);

@@ -186,17 +186,18 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::client::{Guests, Patience};
+    use crate::client::{Patience, Room};
 
     /// A connection and the socket of its client.
     async fn connected(patience: Patience) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await;
         let (stream, address) = listener.accept().await.unwrap();
-        let guest = Arc::<Guests>::default().enter(address.ip()).unwrap();
+        let room = Room::new(patience);
+        let guest = room.guests.enter(address.ip()).unwrap();
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let place = Place::take(permit, &Arc::default());
-        let known = Client::new(Some(address), patience, guest);
+        let known = Client::new(Some(address), &room, guest);
         (Connection::new(stream, known, place), client.unwrap())
     }
 

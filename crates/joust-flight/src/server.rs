@@ -16,7 +16,7 @@ use tonic::transport::{self, Identity, ServerTlsConfig};
 use crate::access::{Access, Gate};
 use crate::backend::Backend;
 use crate::calls::Calls;
-use crate::client::{Client, Guests, Patience};
+use crate::client::{Client, Patience, Room};
 use crate::connection::{Connection, Place};
 use crate::service::Service;
 use crate::streams::Streams;
@@ -120,12 +120,12 @@ impl Server {
             ticker: ticker.abort_handle(),
         };
         let first = server.serve(options.certificate)?;
-        let room = Room {
+        let acceptor = Acceptor {
+            listener,
             open: connections,
-            guests: Arc::default(),
-            patience: options.patience,
+            room: Room::new(options.patience),
         };
-        tokio::spawn(accept(listener, room, first, serving, drained));
+        tokio::spawn(acceptor.run(first, serving, drained));
         Ok(server)
     }
 
@@ -217,48 +217,53 @@ impl Server {
     }
 }
 
-/// What new connections get.
-struct Room {
+/// Passes new connections to the newest serving loop.
+struct Acceptor {
+    listener: TcpListener,
     /// Counts the connections.
     open: Arc<AtomicUsize>,
-    guests: Arc<Guests>,
-    patience: Patience,
+    room: Room,
 }
 
-/// Passes new connections to the newest serving loop.
-async fn accept(
-    listener: TcpListener,
-    room: Room,
-    mut serving: Serving,
-    mut next: mpsc::Receiver<Serving>,
-    mut drained: watch::Receiver<bool>,
-) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let accepted = async {
-            let permit = places.clone().acquire_owned().await;
-            (permit, listener.accept().await)
-        };
-        tokio::select! {
-            () = drain(&mut drained) => return,
-            newer = next.recv() => match newer {
-                Some(newer) => serving = newer,
-                None => return,
-            },
-            (permit, accepted) = accepted => match (permit, accepted) {
-                (Ok(permit), Ok((stream, address))) => {
-                    // A refused connection is closed.
-                    let Some(guest) = room.guests.enter(address.ip()) else { continue };
-                    let client = Client::new(Some(address), room.patience, guest);
-                    let place = Place::take(permit, &room.open);
-                    if serving.send(Ok(Connection::new(stream, client, place))).await.is_err() {
-                        return;
+impl Acceptor {
+    async fn run(
+        self,
+        mut serving: Serving,
+        mut next: mpsc::Receiver<Serving>,
+        mut drained: watch::Receiver<bool>,
+    ) {
+        let Self {
+            listener,
+            open,
+            room,
+        } = self;
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        loop {
+            let accepted = async {
+                let permit = places.clone().acquire_owned().await;
+                (permit, listener.accept().await)
+            };
+            tokio::select! {
+                () = drain(&mut drained) => return,
+                newer = next.recv() => match newer {
+                    Some(newer) => serving = newer,
+                    None => return,
+                },
+                (permit, accepted) = accepted => match (permit, accepted) {
+                    (Ok(permit), Ok((stream, address))) => {
+                        // A refused connection is closed.
+                        let Some(guest) = room.guests.enter(address.ip()) else { continue };
+                        let client = Client::new(Some(address), &room, guest);
+                        let place = Place::take(permit, &open);
+                        if serving.send(Ok(Connection::new(stream, client, place))).await.is_err() {
+                            return;
+                        }
                     }
-                }
-                // The process has no file descriptor left, for example.
-                (Ok(_), Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
-                (Err(_), _) => return,
-            },
+                    // The process has no file descriptor left, for example.
+                    (Ok(_), Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+                    (Err(_), _) => return,
+                },
+            }
         }
     }
 }

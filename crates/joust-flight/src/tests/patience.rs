@@ -16,7 +16,7 @@ use tonic::{Code, Status};
 use super::fake::{Started, request, start, start_with};
 use super::ingest::command;
 use crate::Patience;
-use crate::client::MOST_GUESTS;
+use crate::client::{MOST_GUESTS, MOST_OF_CALLER};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -93,6 +93,31 @@ async fn an_address_has_few_connections_without_an_identified_caller() {
     }
     let mut client = started.raw().await;
     client.get_flight_info(request(select())).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_cannot_hold_all_connections() {
+    let started = start().await;
+    let mut open = Vec::new();
+    for _ in 0..MOST_OF_CALLER {
+        let mut client = started.raw().await;
+        client.get_flight_info(request(select())).await.unwrap();
+        open.push(client);
+    }
+    assert_eq!(started.server.stats().connections, MOST_OF_CALLER);
+    let mut further = started.raw().await;
+    let refused = further.get_flight_info(request(select())).await;
+    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
+    // Another caller is not affected.
+    let mut bob = tonic::Request::new(select());
+    bob.metadata_mut()
+        .insert("x-api-key", "bob".parse().unwrap());
+    started.raw().await.get_flight_info(bob).await.unwrap();
+    // The caller gets a connection when one of its others is closed.
+    open.pop();
+    while further.get_flight_info(request(select())).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
