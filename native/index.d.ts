@@ -177,6 +177,10 @@ export declare class RowTable {
   forRequest(request: string, since?: number | undefined | null): RowTable
   /** As `Table.query`, over these rows. */
   query(body: Uint8Array, options: QueryOptions): Promise<QueryAnswer>
+  /** As `Table.explainPlan`, over these rows. Steps that would describe other rows are left out. */
+  explainPlan(body: Uint8Array, options: QueryOptions): Promise<string>
+  /** As `Table.analyzePlan`, over these rows. Only the first step has metrics: those of the result. */
+  analyzePlan(body: Uint8Array, options: QueryOptions, task: Task): Promise<string>
   /** As `Table.countRows`, over these rows. */
   countRows(options?: CountOptions | undefined | null): number | Promise<number>
   /** As `Table.changes`, of a table that has only these rows. */
@@ -187,6 +191,19 @@ export declare class RowTable {
   blob(column: string, row: number, isAddress: boolean, options?: ReadOptions | undefined | null, timeoutMs?: number | undefined | null): Promise<Blob>
   /** As `Table.append`. Code 15 if a row is not one of these rows. */
   append(body: Uint8Array | Upload): Promise<WriteResult>
+  /** As `Table.writePart`. Code 15 if a row is not one of these rows. */
+  writePart(body: Uint8Array | Upload, overwrite: boolean, version: number): Promise<PartResult>
+  /** As `Table.commitParts`, of parts whose rows were checked when they were written. Code 15 for an overwrite. */
+  commitParts(commit: PartsCommit): Promise<number>
+  /** As `Table.committedParts`. */
+  committedParts(id: string, began: number, parts: Array<Buffer>): Promise<number | null>
+  /** As `Table.removeParts`. */
+  removeParts(parts: Array<Buffer>): Promise<void>
+  /**
+   * As `Table.mergeInsert`, with these rows as the table. Code 15 if a row of the upload is not one of them, or if the
+   * conditions do not permit a merge.
+   */
+  mergeInsert(body: Uint8Array | Upload, options: MergeOptions): Promise<MergeResult>
   /** As `Table.delete`, of these rows. */
   delete(predicate: string): Promise<DeleteResult>
   /** As `Table.update`, of these rows. Code 15 if it sets a column that the condition reads. */

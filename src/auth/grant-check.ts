@@ -240,17 +240,22 @@ class GrantCheck {
     const { operation, call, services } = this.request;
     const { on, rows } = operation.access;
     if (!rows || allRows || on !== "table" || encodePath(id) !== encodePath(call.id)) return false;
-    const [missing, ...more] = namesOf(setOf(privileges) & ~held);
-    if (missing === undefined) {
+    const record = await services.catalog.table(id);
+    const filtersOf = (privilege: Privilege) => this.privileges.filtersOn(record, privilege);
+    const missing = namesOf(setOf(privileges) & ~held);
+    // A filter of `select` also applies to an operation that reads rows and needs other privileges.
+    const reads = rows.includes("select") && !privileges.includes("select") && readsSomeRows(held);
+    const filtered =
+      reads && filtersOf("select").length > 0 ? [...missing, "select" as const] : missing;
+    if (filtered.length === 0) {
       if (privileges.length > 0 || !readsSomeRows(held)) return false;
-      const record = await services.catalog.table(id);
       this.#restricted ??= { record, restriction: {} };
       return true;
     }
-    if (more.length > 0 || !rows.includes(missing)) return false;
-    const record = await services.catalog.table(id);
-    const filters = this.privileges.filtersOn(record, missing);
-    if (filters.length === 0) return false;
+    if (!filtered.every((privilege) => rows.includes(privilege))) return false;
+    const [filters = [], ...others] = filtered.map(filtersOf);
+    // One request has one filter.
+    if (filters.length === 0 || !others.every((other) => isSameSet(filters, other))) return false;
     this.#restricted = { record, restriction: { filters } };
     return true;
   }
@@ -296,3 +301,6 @@ class GrantCheck {
     });
   }
 }
+
+const isSameSet = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((member) => other.includes(member));

@@ -75,9 +75,11 @@ export interface MultipartWrites {
   /**
    * Returns the parts to commit, or the version of an earlier commit. The upload accepts no more parts.
    *
-   * @throws code 13 when there is no such upload, code 17 while another server commits
+   * @param onlyAppend The caller may not replace the rows of the table.
+   * @throws code 13 when there is no such upload, code 15 if it replaces the rows and `onlyAppend` is true, code 17
+   * while another server commits
    */
-  complete(name: MultipartName): Promise<Completion>;
+  complete(name: MultipartName, onlyAppend?: boolean): Promise<Completion>;
   /** Stores the result of the commit for a day, for clients that repeat their request. */
   committed(id: string, version: number): Promise<void>;
   /** Ends an upload in `state`. Returns undefined when there is none in this state. */

@@ -12,6 +12,7 @@ import {
   MAX_OF_ALL,
   MAX_OF_TABLE,
   mixedModes,
+  replacesRows,
   tooManyUploads,
   uploadEnded,
   uploadTooOld,
@@ -130,12 +131,13 @@ export class MultipartStore implements MultipartWrites {
     });
   }
 
-  async complete(name: MultipartName): Promise<Completion> {
+  async complete(name: MultipartName, onlyAppend = false): Promise<Completion> {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       const { id } = row;
       if (row.state === "done") return { version: row.result as number };
       if (row.state === "abandoned") throw uploadEnded(id);
+      if (onlyAppend && row.overwrite === 1) throw replacesRows();
       const retried = row.state === "committing";
       if (retried && row.owner !== this.members.self && (await this.#isOwnerAlive(t, id)))
         throw commitInProgress();

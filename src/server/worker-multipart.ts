@@ -16,7 +16,7 @@ export function workerMultipart(services: Services): Omit<MultipartWrites, "orph
     begin: (upload) => multipart.begin(upload),
     open: (name) => multipart.open(name),
     recordPart: async (id, part) => remove(await multipart.recordPart(id, part)),
-    complete: (name) => multipart.complete(name),
+    complete: (name, onlyAppend) => multipart.complete(name, onlyAppend),
     committed: (id, version) => multipart.committed(id, version),
     abandon: async (name, state) => remove(await multipart.abandon(name, state)),
     endBranch: (table, branch, before) => multipart.endBranch(table, branch, before),

@@ -144,7 +144,7 @@ export function tableHandle(services: TableDependencies, record: TableRecord): T
 /** What finds a version of a table, also for a caller with a row filter. It reads no rows. */
 export type TableVersions = Pick<
   Table,
-  "tag" | "listBranches" | "listVersions" | "describeVersion" | "onBranch"
+  "describe" | "tag" | "listBranches" | "listVersions" | "describeVersion" | "onBranch"
 >;
 
 export const versionsOf = (services: TableDependencies, record: TableRecord): TableVersions =>

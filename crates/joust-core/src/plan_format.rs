@@ -3,11 +3,15 @@
 //! They have the format of DataFusion's plans: one operator per line, above its inputs. A step that is equivalent to an
 //! operator of Lance has its name and first attributes, so that tools recognize it for every strategy.
 
+mod visible;
+
 use std::fmt::{self, Write};
 use std::time::Duration;
 
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use lance::Dataset;
+
+pub use visible::visible;
 
 /// Metrics of an executed step.
 #[derive(Debug, Clone, Copy)]

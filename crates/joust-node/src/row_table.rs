@@ -4,15 +4,16 @@
 
 use joust_core::RowFilter;
 use napi::Env;
-use napi::bindgen_prelude::{Either, PromiseRaw};
+use napi::bindgen_prelude::{Buffer, Either, PromiseRaw};
 use napi_derive::napi;
 
 use crate::blobs::{Blob, BlobsResult};
 use crate::changes::ChangeOptions;
 use crate::error::js_error;
+use crate::parts::{PartResult, PartsCommit};
 use crate::promise::promise;
 use crate::query::{QueryAnswer, QueryOptions};
-use crate::rows::{UpdateOptions, UpdateResult};
+use crate::rows::{MergeOptions, MergeResult, UpdateOptions, UpdateResult};
 use crate::table::{CountOptions, DeleteResult, ReadOptions, Table, WriteResult};
 use crate::task::Task;
 use crate::upload::Upload;
@@ -85,6 +86,29 @@ impl RowTable {
         self.table.query(env, body, options)
     }
 
+    /// As `Table.explainPlan`, over these rows. Steps that would describe other rows are left out.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn explain_plan<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        self.table.explain_plan(env, body, options)
+    }
+
+    /// As `Table.analyzePlan`, over these rows. Only the first step has metrics: those of the result.
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn analyze_plan<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        options: QueryOptions,
+        task: &Task,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        self.table.analyze_plan(env, body, options, task)
+    }
+
     /// As `Table.countRows`, over these rows.
     #[napi(ts_return_type = "number | Promise<number>")]
     pub fn count_rows<'env>(
@@ -141,6 +165,62 @@ impl RowTable {
         body: Either<&[u8], &Upload>,
     ) -> napi::Result<PromiseRaw<'env, WriteResult>> {
         self.table.append(env, body)
+    }
+
+    /// As `Table.writePart`. Code 15 if a row is not one of these rows.
+    #[napi(ts_return_type = "Promise<PartResult>")]
+    pub fn write_part<'env>(
+        &self,
+        env: &'env Env,
+        body: Either<&[u8], &Upload>,
+        overwrite: bool,
+        version: f64,
+    ) -> napi::Result<PromiseRaw<'env, PartResult>> {
+        self.table.write_part(env, body, overwrite, version)
+    }
+
+    /// As `Table.commitParts`, of parts whose rows were checked when they were written. Code 15 for an overwrite.
+    #[napi(ts_return_type = "Promise<number>")]
+    pub fn commit_parts<'env>(
+        &self,
+        env: &'env Env,
+        commit: PartsCommit,
+    ) -> napi::Result<PromiseRaw<'env, f64>> {
+        self.table.commit_parts(env, commit)
+    }
+
+    /// As `Table.committedParts`.
+    #[napi(ts_return_type = "Promise<number | null>")]
+    pub fn committed_parts<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+        began: f64,
+        parts: Vec<Buffer>,
+    ) -> napi::Result<PromiseRaw<'env, Option<f64>>> {
+        self.table.committed_parts(env, id, began, parts)
+    }
+
+    /// As `Table.removeParts`.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn remove_parts<'env>(
+        &self,
+        env: &'env Env,
+        parts: Vec<Buffer>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        self.table.remove_parts(env, parts)
+    }
+
+    /// As `Table.mergeInsert`, with these rows as the table. Code 15 if a row of the upload is not one of them, or if the
+    /// conditions do not permit a merge.
+    #[napi(ts_return_type = "Promise<MergeResult>")]
+    pub fn merge_insert<'env>(
+        &self,
+        env: &'env Env,
+        body: Either<&[u8], &Upload>,
+        options: MergeOptions,
+    ) -> napi::Result<PromiseRaw<'env, MergeResult>> {
+        self.table.merge_insert(env, body, options)
     }
 
     /// As `Table.delete`, of these rows.

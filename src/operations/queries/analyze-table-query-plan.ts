@@ -17,7 +17,7 @@ export const analyzeTableQueryPlan = operation({
   params: nothing,
   body: { kind: "raw-json", schema: queryRequest },
   reply: Type.String(),
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   queryKind,
   uses: ["catalog", "config", "engine"],

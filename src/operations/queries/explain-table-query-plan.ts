@@ -19,7 +19,7 @@ export const explainTableQueryPlan = operation({
     schema: explainRequest,
   },
   reply: Type.String(),
-  access: accessTo("table", "select"),
+  access: { ...accessTo("table", "select"), rows: ["select"] },
   limited: ["query"],
   queryKind,
   uses: ["catalog", "config", "engine"],

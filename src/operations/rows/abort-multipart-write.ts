@@ -17,7 +17,7 @@ export const abortMultipartWrite = operation({
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({}),
-  access: accessTo("table", "insert"),
+  access: { ...accessTo("table", "insert"), rows: ["insert"] },
   repeatable: true,
   unrecorded: true,
   uses: ["catalog", "config", "engine", "log", "maintenance", "multipart"],

@@ -22,7 +22,8 @@ export const completeMultipartWrite = operation({
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
-  access: accessTo("table", "insert"),
+  // The rows were checked when their parts arrived.
+  access: { ...accessTo("table", "insert"), rows: ["insert"] },
   limited: ["storage"],
   mainThreadOnly: true,
   repeatable: true,
@@ -31,7 +32,9 @@ export const completeMultipartWrite = operation({
     changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
       const name = { id: params.upload_id, table: record.key, branch };
-      const version = await completeOnce(services, onBranch(table, branch), name);
+      const onlyAppend = record.restriction?.filters !== undefined;
+      const upload = { name, onlyAppend };
+      const version = await completeOnce(services, onBranch(table, branch), upload);
       return { kind: "json", value: { version }, headers: versionHeader(version) };
     }),
 });
@@ -39,16 +42,22 @@ export const completeMultipartWrite = operation({
 /** The commits that this process runs, by upload. */
 const inProgress = new Map<string, Promise<number>>();
 
+interface CompletedUpload {
+  readonly name: MultipartName;
+  readonly onlyAppend: boolean;
+}
+
 /** Concurrent requests for one upload share one commit: a client may send a second request after a timeout. */
 function completeOnce(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
-  name: MultipartName,
+  upload: CompletedUpload,
 ): Promise<number> {
-  const key = JSON.stringify([name.table, name.branch, name.id]);
+  const { name, onlyAppend } = upload;
+  const key = JSON.stringify([name.table, name.branch, name.id, onlyAppend]);
   const running = inProgress.get(key);
   if (running) return running;
-  const commit = commitUpload(services, table, name).finally(() => inProgress.delete(key));
+  const commit = commitUpload(services, table, upload).finally(() => inProgress.delete(key));
   inProgress.set(key, commit);
   return commit;
 }
@@ -56,10 +65,10 @@ function completeOnce(
 async function commitUpload(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
-  name: MultipartName,
+  { name, onlyAppend }: CompletedUpload,
 ): Promise<number> {
   const { multipart } = services;
-  const completion = await multipart.complete(name);
+  const completion = await multipart.complete(name, onlyAppend);
   if ("version" in completion) return completion.version;
   const { upload, overwrite, parts, retried } = completion;
   const { id, version: start } = upload;

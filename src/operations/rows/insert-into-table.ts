@@ -13,18 +13,13 @@ import { writePart } from "./write-part.js";
 
 const readMode = (mode = "append") => parseChoice("mode", mode, ["append", "overwrite"]);
 
-/** An overwrite also removes rows, and the commit of an upload has no caller whose filter could apply. */
-function also(
-  object: SecuredObject,
-  { mode, upload_id }: { mode?: string; upload_id?: string },
-): Requirement[] {
-  const needed: Requirement[] = [];
-  if (readMode(mode) === "overwrite") {
-    needed.push({ object, privileges: ["update", "delete"], allRows: true });
-    needed.push({ object, privileges: ["insert"], allRows: true });
-  }
-  if (upload_id !== undefined) needed.push({ object, privileges: ["insert"], allRows: true });
-  return needed;
+/** An overwrite also removes rows. */
+function also(object: SecuredObject, { mode }: { mode?: string }): Requirement[] {
+  if (readMode(mode) !== "overwrite") return [];
+  return [
+    { object, privileges: ["update", "delete"], allRows: true },
+    { object, privileges: ["insert"], allRows: true },
+  ];
 }
 
 export const insertIntoTable = operation({

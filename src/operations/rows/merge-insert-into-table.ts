@@ -57,6 +57,8 @@ export const mergeInsertIntoTable = operation({
   access: {
     ...accessTo("table"),
     sometimes: ["insert", "update", "delete"],
+    // The counts of the reply tell which rows exist, so the filter of `select` applies, too.
+    rows: ["select", "insert", "update", "delete"],
     also: ({ id, params }) => [{ object: tableObject(id), privileges: privilegesOf(params) }],
   },
   limited: ["query", "storage"],

@@ -54,17 +54,27 @@ const supported: Record<string, number> = {
   CountTableRows: 200,
   ReadTableChanges: 200,
   ExecuteSql: 200,
+  ExplainTableQueryPlan: 200,
+  AnalyzeTableQueryPlan: 200,
   DescribeTable: 200,
   TableExists: 200,
   // Not Arrow.
   InsertIntoTable: 400,
   UpdateTable: 200,
   DeleteFromTable: 200,
+  // Not Arrow.
+  MergeInsertIntoTable: 400,
+  CreateMultipartWrite: 200,
+  // There is no such upload.
+  CompleteMultipartWrite: 400,
+  AbortMultipartWrite: 200,
 };
 
 const bodies: Record<string, object> = {
   ...minimalBodies,
   QueryTable: { k: 10 },
+  ExplainTableQueryPlan: { query: { k: 10 } },
+  AnalyzeTableQueryPlan: { k: 10 },
   DeleteFromTable: { predicate: "id > 100" },
   UpdateTable: { predicate: "id > 100", updates: [["price", "1.0"]] },
   ExecuteSql: { query: "SELECT id FROM ns.t" },

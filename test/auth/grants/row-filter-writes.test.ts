@@ -69,14 +69,40 @@ describe("writes", () => {
       400,
     );
     expectFailure(await insert(rowsOf([25], ["a"]), { mode: "overwrite" }), 403, 15);
-    expectFailure(await insert(rowsOf([25], ["a"]), { upload_id: "x" }), 403, 15);
-    const merge = { on: "id", when_not_matched_insert_all: "true" };
-    const merged = await client.post(path(name, "merge_insert"), rowsOf([26], ["a"]), merge);
-    expectFailure(merged, 403, 15, /does not support the row filter/);
-    expect(await joust.client.count(name)).toBe(14);
     const keyed = { headers: { "idempotency-key": "k1" }, body: rowsOf([30], ["b"]) };
     expect((await client.request(path(name, "insert"), keyed)).status).toBe(403);
     expect(await joust.client.count(name)).toBe(14);
+  });
+
+  it("in parts are checked when each part arrives", async () => {
+    const name = await table();
+    const { client } = await granted.filteredCaller(`table:${name}`, ["insert"], FILTER);
+    const begin = async (by = client): Promise<string> =>
+      (await by.ok(path(name, "multipart_write/create"))).upload_id;
+    const send = (upload_id: string, body: Uint8Array, more = {}, by = client) =>
+      by.post(path(name, "insert"), body, { upload_id, ...more });
+    const end = (upload_id: string, how = "complete") =>
+      client.post(path(name, `multipart_write/${how}`), {}, { upload_id });
+    const upload = await begin();
+    expect((await send(upload, rowsOf([20, 21], ["a", "a"]))).json.num_inserted_rows).toBe(2);
+    const denied = /does not match the row filter of your grant/;
+    expectFailure(await send(upload, rowsOf([22, 23], ["a", "b"])), 403, 15, denied);
+    expectFailure(await send(upload, rowsOf([24], [null])), 403, 15, denied);
+    expectFailure(await send(upload, rowsOf([25], ["a"]), { mode: "overwrite" }), 403, 15);
+    expect((await end(upload)).status).toBe(200);
+    expect(await joust.client.count(name)).toBe(14);
+    const aborted = await begin();
+    expect((await send(aborted, rowsOf([26], ["a"]))).status).toBe(200);
+    expect((await end(aborted, "abort")).status).toBe(200);
+    expect((await end(aborted)).status).toBe(400);
+    // The upload of another caller that replaces all rows: the request does not change its state.
+    const whole = await begin(joust.client);
+    const replace = { mode: "overwrite" };
+    expect((await send(whole, rowsOf([1]), replace, joust.client)).status).toBe(200);
+    expectFailure(await end(whole), 403, 15, /replaces all rows/);
+    expect(await joust.client.count(name)).toBe(14);
+    await joust.client.ok(path(name, "multipart_write/complete"), {}, { upload_id: whole });
+    expect(await joust.client.count(name)).toBe(1);
   });
 
   it("through SQL have the same filters", async () => {

@@ -170,10 +170,8 @@ describe("a filtered select", () => {
     expect((await joust.client.ok(path(name, "describe"))).stats).toBeDefined();
     expect((await client.post(path(name, "exists"))).status).toBe(200);
     expect((await client.get("/v1/table")).json.tables).toContain(name);
-    const plans = ["explain_plan", "analyze_plan"];
-    for (const call of ["stats", "index/list", "version/list", "tags/list", ...plans]) {
-      const body = call === "explain_plan" ? { query: { k: 1 } } : { k: 1 };
-      const answer = await client.post(path(name, call), body);
+    for (const call of ["stats", "index/list", "version/list", "tags/list"]) {
+      const answer = await client.post(path(name, call), {});
       expect([call, answer.status]).toEqual([call, 403]);
       expectFailure(
         answer,

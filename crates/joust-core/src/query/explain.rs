@@ -1,7 +1,5 @@
 //! The plan of a query, before and after execution.
 
-use std::sync::Arc;
-
 use super::QueryOptions;
 use super::request::{Explain, Query};
 use crate::error::Result;
@@ -17,11 +15,13 @@ impl Table {
 
     async fn explained(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
-        let query = Arc::new(explain.query.0);
-        let dataset = self.queried(&query, &options).await?;
+        let (dataset, query) = self.opened(explain.query.0, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let verbose = explain.verbose == Some(true);
         let plan = self.plan(&dataset, query, evaluation).await?;
+        if self.rows().is_some() {
+            return Ok(plan.visible_steps(self.caches()?).await?.explain());
+        }
         let steps = plan.explain(verbose, self.caches()?).await?;
         Ok(self.without_location(&steps))
     }
@@ -33,13 +33,16 @@ impl Table {
     }
 
     async fn analyzed(&self, body: &[u8], options: QueryOptions) -> Result<String> {
-        let query = Arc::new(Query::decode(body)?);
-        let dataset = self.queried(&query, &options).await?;
+        let query = Query::decode(body)?;
+        let (dataset, query) = self.opened(query, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let _memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
             .await?;
         let plan = self.plan(&dataset, query, evaluation).await?;
+        if self.rows().is_some() {
+            return plan.analyze_visible(self.caches()?).await;
+        }
         let steps = plan.analyze(self.caches()?).await?;
         Ok(self.without_location(&steps))
     }

@@ -83,14 +83,8 @@ impl Table {
     }
 
     async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        let mut query = Query::decode(body)?;
-        let opened = self.queried(&query, &options);
-        let dataset = opened.instrument(info_span!("open version")).await?;
-        if let Some(rows) = self.rows() {
-            rows.admit(&dataset, query.condition()).await?;
-            query.restrict(rows)?;
-        }
-        let query = Arc::new(query);
+        let query = Query::decode(body)?;
+        let (dataset, query) = self.opened(query, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
@@ -102,6 +96,21 @@ impl Table {
         plan.execute(self.caches()?, options.format, memory)
             .instrument(info_span!("execute query"))
             .await
+    }
+
+    /// The version to read, and the query restricted to the rows that the caller may use.
+    async fn opened(
+        &self,
+        mut query: Query,
+        options: &QueryOptions,
+    ) -> Result<(Arc<Dataset>, Arc<Query>)> {
+        let version = self.queried(&query, options);
+        let dataset = version.instrument(info_span!("open version")).await?;
+        if let Some(rows) = self.rows() {
+            rows.admit(&dataset, query.condition()).await?;
+            query.restrict(rows)?;
+        }
+        Ok((dataset, Arc::new(query)))
     }
 
     /// The version to read.

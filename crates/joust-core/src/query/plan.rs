@@ -1,8 +1,10 @@
 //! The strategy of a query. One value both runs and explains it, so that the explanation is what runs.
 
+use std::time::Instant;
+
 use arrow::array::RecordBatch;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 
 use super::answer::Answer;
 use super::fetch::Rows;
@@ -14,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::index::Caches;
 use crate::ipc::Format;
 use crate::memory::Reservation;
+use crate::plan_format::{self, Measured, Step};
 
 pub struct Plan {
     strategy: Strategy,
@@ -121,6 +124,26 @@ impl Plan {
             Some(steps) => Ok(steps.analyze()),
             None => self.scan.analyze().await,
         }
+    }
+
+    /// The steps of the plan that a caller with a row filter may see.
+    pub async fn visible_steps(&self, caches: &Caches) -> Result<Step> {
+        let steps = self.explain(false, caches).await?;
+        Ok(plan_format::visible(Step::of_text(&steps)))
+    }
+
+    /// Runs the query: the steps that a caller with a row filter may see. Only the first one has metrics, those of the
+    /// result: the others would count hidden rows.
+    pub async fn analyze_visible(&self, caches: &Caches) -> Result<String> {
+        let steps = self.visible_steps(caches).await?;
+        let started = Instant::now();
+        let mut batches = self.rows(caches).await?;
+        let mut rows = 0;
+        while let Some(batch) = batches.try_next().await? {
+            rows += batch.num_rows() as u64;
+        }
+        let time = started.elapsed();
+        Ok(steps.measured(Some(Measured { rows, time })).analyze())
     }
 }
 

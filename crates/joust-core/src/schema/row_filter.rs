@@ -16,9 +16,11 @@ use datafusion::physical_plan::{PhysicalExpr, SendableRecordBatchStream};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use futures::StreamExt;
 use lance::Dataset;
+use lance_arrow::json::is_json_field;
 use lance_datafusion::planner::Planner;
 
 use super::expression::Expression;
+use super::predicate::{Is, Value, comparisons};
 use super::total;
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
@@ -104,6 +106,40 @@ impl RowFilter {
         Ok(read
             .iter()
             .any(|own| own.name().eq_ignore_ascii_case(column)))
+    }
+
+    /// The top-level columns that have one value in all rows which the filter admits; `None` if the filter has a
+    /// condition that does not say so. A text and an integer only: values of other types may be equal and look different.
+    pub fn fixed_columns(&self, dataset: &Dataset) -> Option<Vec<String>> {
+        let comparisons = comparisons(self.0.sql())?;
+        let mut columns: Vec<String> = Vec::new();
+        for comparison in comparisons {
+            let path = dataset
+                .schema()
+                .resolve_case_insensitive(&comparison.column)?;
+            let [field] = path.as_slice() else {
+                return None;
+            };
+            let data_type = field.data_type();
+            let is_fixed = match &comparison.is {
+                Is::OneOf(values) => match values.as_slice() {
+                    [Value::Integer(_)] => data_type.is_integer(),
+                    [Value::Text(_)] => {
+                        matches!(data_type, DataType::Utf8 | DataType::LargeUtf8)
+                            && !is_json_field(&Field::from(*field))
+                    }
+                    _ => false,
+                },
+                Is::Compared(..) => false,
+            };
+            if !is_fixed {
+                return None;
+            }
+            if !columns.contains(&field.name) {
+                columns.push(field.name.clone());
+            }
+        }
+        Some(columns)
     }
 
     /// The rows of an upload. They end with an error (code 15) at the first one that the filter hides.

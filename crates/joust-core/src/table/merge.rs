@@ -18,7 +18,7 @@ use super::stage::{Watch, refused, with_columns};
 use super::write::{FORMAT, Written};
 use super::write_admission::Begun;
 use crate::commit::CommitOutcome;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::ipc::{UploadReader, decode};
 use crate::planning::planned;
 use crate::schema::Evaluation;
@@ -112,6 +112,12 @@ impl Table {
         if let Some(earlier) = self.earlier().await? {
             return Ok(Merged::first(earlier.written()));
         }
+        if self.rows().is_some() {
+            return Err(Error::new(
+                Code::PermissionDenied,
+                "the table has no version yet, so a grant with a row filter gives nothing on it",
+            ));
+        }
         let rows = with_columns(upload).await?;
         // An invalid merge also fails without rows.
         let empty = self.without_rows(rows.schema()).await?;
@@ -199,6 +205,7 @@ impl Table {
 
     async fn merge_rows(&self, upload: UploadReader, merge: Merge) -> Result<Merged> {
         let (source, batches) = decode(upload).await?;
+        let (merge, batches) = self.restricted_merge(merge, batches).await?;
         // A slow client must not block others: only a merge with complete rows takes the lock. Longer ones commit
         // concurrently with others, and are retried after conflicts.
         let conditions = merge.conditions()?;

@@ -32,6 +32,7 @@ mod promote;
 mod publish;
 mod references;
 mod restore;
+mod restricted_merge;
 mod schema_change;
 mod shared_files;
 mod stage;
@@ -90,8 +91,8 @@ pub struct Table {
     tables: Tables,
     /// The idempotent request for which changes are made.
     attempt: Option<Arc<Attempt>>,
-    /// The rows that the caller may use; all when absent. Queries, SQL, counts, deletes, updates and appends
-    /// apply it.
+    /// The rows that the caller may use; all when absent. Queries, SQL, counts, deletes, updates, appends,
+    /// merges and parts apply it.
     rows: Option<Arc<RowFilter>>,
     /// The branch on which work began, for work that reads newer versions before its end.
     began_on: Option<Arc<OnBranch>>,

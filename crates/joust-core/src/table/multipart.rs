@@ -59,9 +59,20 @@ impl Table {
     ) -> Result<Part> {
         let dataset = self.part_of(version).await?;
         check_not_view(&dataset)?;
+        self.check_overwrite(overwrite)?;
         let (mode, rows) = match overwrite {
             true => (WriteMode::Overwrite, with_columns(upload).await?),
             false => (WriteMode::Append, decode(upload).await?.1),
+        };
+        let rows = match self.rows() {
+            Some(own) => {
+                let newest = self.changeable().await?;
+                if !own.reads_same_columns(&dataset, &newest)? {
+                    return Err(outdated_parts());
+                }
+                own.check_inserted(&dataset, rows)?
+            }
+            None => rows,
         };
         let (transaction, num_rows) = self.stage(&dataset, mode, rows).await?;
         let (schema, fragments) = match transaction.operation {
@@ -95,6 +106,7 @@ impl Table {
     /// Code 20 if the parts have different schemas. Code 19 if the table has changed so that the parts no longer fit,
     /// or if the version for which they were written is removed: the client must write them again.
     pub async fn commit_parts(&self, commit: PartsCommit) -> Result<u64> {
+        self.check_overwrite(commit.overwrite)?;
         let dataset = self.changeable().await?;
         // An overwrite has its own schema.
         let written = match commit.overwrite {
@@ -113,6 +125,17 @@ impl Table {
         let committed = self.commit_in(context.written_for(written), commit).await;
         let committed = committed.map_err(outdated)?;
         Ok(self.committed(committed))
+    }
+
+    /// A caller with a row filter replaces no rows: some may be hidden. Its parts were checked when it wrote them.
+    fn check_overwrite(&self, overwrite: bool) -> Result<()> {
+        match overwrite && self.rows().is_some() {
+            true => Err(Error::new(
+                Code::PermissionDenied,
+                "a grant with a row filter does not permit an upload that replaces the rows of the table",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Removes the files of parts that will not be committed.

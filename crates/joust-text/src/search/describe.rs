@@ -70,6 +70,8 @@ fn describe<L>(tree: &Tree<L>, depth: usize, out: &mut String, leaf: Describe<'_
 }
 
 fn line(out: &mut String, depth: usize, text: &str) {
+    // A term may contain line breaks if the tokenizer keeps a value whole.
+    let text = text.replace(['\n', '\r'], " ");
     let _ = writeln!(out, "{:indent$}{text}", "", indent = depth * 2);
 }
 
