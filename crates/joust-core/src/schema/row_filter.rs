@@ -16,6 +16,7 @@ use datafusion::physical_plan::{PhysicalExpr, SendableRecordBatchStream};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use futures::StreamExt;
 use lance::Dataset;
+use lance_arrow::FieldExt;
 use lance_arrow::json::is_json_field;
 use lance_datafusion::planner::Planner;
 
@@ -236,6 +237,13 @@ impl RowCondition {
         fields.map(|field| field.name().as_str()).collect()
     }
 
+    /// Whether rows in memory have the values of the columns: of JSON and blobs they have another form than Lance
+    /// filters.
+    pub fn reads_values(&self) -> bool {
+        let mut fields = self.schema.fields().iter();
+        !fields.any(|field| has_other_form(field))
+    }
+
     /// Whether the filter admits every row of a batch. A column that the batch does not have is null.
     pub fn admits(&self, batch: &RecordBatch) -> Result<bool> {
         let fields = self.schema.fields();
@@ -254,6 +262,18 @@ impl RowCondition {
         let admitted = admitted.as_boolean_opt();
         Ok(admitted.is_some_and(|admitted| admitted.true_count() == batch.num_rows()))
     }
+}
+
+/// Whether Lance filters another form of a column than it returns.
+fn has_other_form(field: &Field) -> bool {
+    let is_below = match field.data_type() {
+        DataType::Struct(fields) => fields.iter().any(|field| has_other_form(field)),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            has_other_form(item)
+        }
+        _ => false,
+    };
+    is_below || field.is_blob() || is_json_field(field)
 }
 
 fn hidden_row() -> Error {

@@ -1,15 +1,17 @@
 //! Finds the values of a column by row.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use bytes::Bytes;
+use datafusion::logical_expr::{col, lit};
 use lance::Dataset;
 use lance::dataset::{BlobFile, ProjectionRequest, TakeBuilder};
 use lance_core::datatypes::{BlobKind, format_field_path};
+use lance_core::{ROW_ADDR, ROW_ID};
 
 use super::Value;
 use crate::error::{Code, Error, Result};
@@ -89,6 +91,9 @@ fn check_fragments(dataset: &Dataset, rows: Rows<'_>) -> Result<()> {
 /// A row that the filter hides is as one that does not exist.
 async fn check_visible(dataset: &Arc<Dataset>, rows: Rows<'_>, filter: &RowFilter) -> Result<()> {
     let condition = filter.condition(dataset)?;
+    if !condition.reads_values() {
+        return check_by_scan(dataset, rows, filter).await;
+    }
     let columns = condition.columns().into_iter();
     let columns = columns.map(|name| format_field_path(&[name]));
     let columns = ProjectionRequest::from_columns(columns, dataset.schema());
@@ -106,6 +111,24 @@ async fn check_visible(dataset: &Arc<Dataset>, rows: Rows<'_>, filter: &RowFilte
     };
     // An error would tell that the row exists.
     match batch.num_rows() == rows.count() && condition.admits(&batch).unwrap_or(false) {
+        true => Ok(()),
+        false => Err(missing_rows()),
+    }
+}
+
+/// As [`check_visible`], for a filter that only Lance can evaluate.
+async fn check_by_scan(dataset: &Arc<Dataset>, rows: Rows<'_>, filter: &RowFilter) -> Result<()> {
+    let numbers: HashSet<u64> = rows.numbers().iter().copied().collect();
+    let name = match rows {
+        Rows::Ids(_) => ROW_ID,
+        Rows::Addresses(_) => ROW_ADDR,
+    };
+    let chosen = numbers.iter().map(|number| lit(*number)).collect();
+    let condition = filter.expression(dataset).await?;
+    let mut scanner = dataset.scan();
+    scanner.filter_expr(col(name).in_list(chosen, false).and(condition));
+    let visible = scanner.count_rows().await.map_err(Error::of_input)?;
+    match visible == numbers.len() as u64 {
         true => Ok(()),
         false => Err(missing_rows()),
     }
