@@ -317,3 +317,42 @@ impl Drop for Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::deadline::Deadline;
+    use crate::error::Code;
+
+    #[tokio::test]
+    async fn a_deadline_stops_a_search() {
+        let (end, ended) = mpsc::channel();
+        let search = run(u64::MAX, move |interrupt| {
+            // A search that finds its rows after the deadline.
+            while !interrupt() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            end.send(())
+                .map_err(|error| Error::internal("the test has ended", error))
+        });
+        let mut deadline = Deadline::of_request(Some(Duration::from_millis(20)));
+        let error = deadline.spend(search).await.unwrap_err();
+        assert_eq!(error.code(), Code::ServiceUnavailable);
+        // The thread of the search returns.
+        ended.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_search_of_few_entries_needs_no_thread() {
+        let own = std::thread::current().id();
+        let search = run(1, move |interrupt| {
+            assert!(!interrupt());
+            Ok(std::thread::current().id())
+        });
+        let mut deadline = Deadline::of_request(Some(Duration::ZERO));
+        assert_eq!(deadline.spend(search).await.unwrap(), own);
+    }
+}
