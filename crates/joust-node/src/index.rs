@@ -5,6 +5,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
 
+use crate::job_threads::on_job_threads;
 use crate::progress::{Progress, reporter};
 use crate::promise::promise;
 use crate::table::{ReadOptions, Table};
@@ -97,7 +98,7 @@ impl Table {
         let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
         let built = async move { work.run(table.create_index(&spec, &work)).await };
-        promise(env, built, |()| ())
+        promise(env, on_job_threads(built), |()| ())
     }
 
     /// All indexes, in the order of their names.

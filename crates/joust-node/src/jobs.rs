@@ -7,6 +7,7 @@ use napi::bindgen_prelude::{ClassInstance, Function, PromiseRaw};
 use napi_derive::napi;
 
 use crate::auto_refresh::Since;
+use crate::job_threads::on_job_threads;
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
 use crate::remote_work::RemoteWork;
@@ -170,7 +171,7 @@ impl Table {
             let options = options.into_core(workers)?;
             work.run(table.backfill(&options, &work)).await
         };
-        promise(env, done, BackfillResult::from)
+        promise(env, on_job_threads(done), BackfillResult::from)
     }
 
     /// Merges small fragments and removes deleted rows, in one version.
@@ -188,7 +189,7 @@ impl Table {
             let options = options.into_core()?;
             work.run(table.compact(&options, &work)).await
         };
-        promise(env, done, CompactResult::from)
+        promise(env, on_job_threads(done), CompactResult::from)
     }
 }
 

@@ -26,6 +26,7 @@ mod engine;
 mod error;
 mod flight;
 mod index;
+mod job_threads;
 mod jobs;
 mod log;
 mod maintain;
@@ -53,6 +54,7 @@ mod view;
 use std::num::NonZero;
 
 use napi::bindgen_prelude::create_custom_tokio_runtime;
+use tokio::runtime::{Builder, Runtime};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -69,16 +71,20 @@ const BLOCKING_THREADS_PER_CORE: usize = 4;
 
 #[napi_derive::module_init]
 fn init() {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let blocking = cores.saturating_mul(BLOCKING_THREADS_PER_CORE);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("joust-engine")
-        .thread_stack_size(THREAD_STACK)
-        .max_blocking_threads(blocking.max(LEAST_BLOCKING_THREADS))
-        .build();
     // Otherwise Node-API creates its own runtime.
-    if let Ok(runtime) = runtime {
+    if let Ok(runtime) = runtime("joust-engine") {
         create_custom_tokio_runtime(runtime);
     }
+}
+
+/// A runtime with one thread for each core, and others for file access.
+fn runtime(name: &str) -> std::io::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let blocking = cores.saturating_mul(BLOCKING_THREADS_PER_CORE);
+    Builder::new_multi_thread()
+        .enable_all()
+        .thread_name(name)
+        .thread_stack_size(THREAD_STACK)
+        .max_blocking_threads(blocking.max(LEAST_BLOCKING_THREADS))
+        .build()
 }

@@ -5,6 +5,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, PromiseRaw};
 use napi_derive::napi;
 
+use crate::job_threads::on_job_threads;
 use crate::progress::{Progress, reporter};
 use crate::promise::promise;
 use crate::table::Table;
@@ -56,7 +57,7 @@ impl Table {
         let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
         let caught_up = async move { work.run(table.catch_up(&work)).await };
-        promise(env, caught_up, |done| CaughtUp {
+        promise(env, on_job_threads(caught_up), |done| CaughtUp {
             indexes: done.indexes,
             published_version: done.published_version.map(|version| version as f64),
         })

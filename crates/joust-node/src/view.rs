@@ -10,6 +10,7 @@ use napi_derive::napi;
 
 use crate::auto_refresh::AutoRefresh;
 use crate::engine::Engine;
+use crate::job_threads::on_job_threads;
 use crate::jobs::{ComputingFunction, FailedFragment, RowFailure, failed_fragments};
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
@@ -257,7 +258,7 @@ impl Table {
             let options = options.into_core()?;
             work.run(table.refresh_view(&options, &work)).await
         };
-        promise(env, refreshed, |done| RefreshResult {
+        promise(env, on_job_threads(refreshed), |done| RefreshResult {
             version: done.version as f64,
             full_because: reason(done.mode),
             rows_written: done.rows_written as f64,

@@ -9,6 +9,7 @@ use lance_core::datatypes::{Field, Schema};
 use lance_datafusion::planner::Planner;
 
 use super::Backfill;
+use super::slices::Slices;
 use crate::error::{Code, Error, Result};
 use crate::planning::planned;
 use crate::schema::columns::unknown_column;
@@ -33,6 +34,8 @@ pub struct Binding {
     pub condition_sql: Option<String>,
     /// The size of the results of both; `None` if it is negligible.
     pub evaluation: Option<Evaluation>,
+    /// Of the evaluation of both.
+    pub slices: Slices,
 }
 
 /// What computes the values.
@@ -112,6 +115,7 @@ impl Binding {
             condition,
             condition_sql,
             evaluation: Evaluation::of_scan(dataset, &computes),
+            slices: Slices::default(),
         })
     }
 

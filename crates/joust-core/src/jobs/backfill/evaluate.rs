@@ -9,6 +9,7 @@ use arrow::array::{
 use arrow::compute::{
     CastOptions, SortOptions, cast_with_options, concat, interleave, take, take_record_batch,
 };
+use arrow::datatypes::DataType;
 use datafusion::physical_plan::PhysicalExpr;
 use serde::{Deserialize, Serialize};
 
@@ -82,22 +83,17 @@ impl Binding {
             .batch
             .column_by_name(self.name())
             .ok_or_else(|| Error::invalid(format!("column `{}` is gone", self.name())))?;
-        let meant = self.meant(rows)?;
+        let meant = self.meant(rows).await?;
         let all = meant.len() == rows.batch.num_rows();
         let batch = match all {
             true => rows.batch.clone(),
             false => take_record_batch(rows.batch, &meant)?,
         };
-        let mut failures = Vec::new();
-        let computed = match (&self.computation, run) {
-            (Computation::Sql { expression, .. }, _) => {
-                self.computed(expression.as_ref(), &batch, 0, &mut failures)?
-            }
+        let (computed, failures) = match (&self.computation, run) {
+            (Computation::Sql { expression, .. }, _) => self.computed(expression, &batch).await?,
             (Computation::Function(_), Some(run)) => {
                 let done = run.compute(self.arguments.batch(&batch)?).await?;
-                let values = done.values(&self.data_type)?;
-                failures = done.failures;
-                values
+                (done.values(&self.data_type)?, done.failures)
             }
             (Computation::Function(function), None) => {
                 return Err(Functions::missing(
@@ -134,65 +130,94 @@ impl Binding {
     }
 
     /// Positions of the selected rows for which the condition is true.
-    fn meant(&self, rows: &Rows<'_>) -> Result<UInt32Array> {
+    async fn meant(&self, rows: &Rows<'_>) -> Result<UInt32Array> {
         let selected: UInt32Array = (0..rows.batch.num_rows() as u32)
             .filter(|at| rows.selected.value(*at as usize))
             .collect();
-        let Some(condition) = &self.condition else {
+        let Some(condition) = self.condition.clone() else {
             return Ok(selected);
         };
         let batch = take_record_batch(rows.batch, &selected)?;
-        let met = evaluate(condition.as_ref(), &batch).map_err(Error::of_input)?;
-        let met = met
-            .as_any()
-            .downcast_ref::<BooleanArray>()
-            .ok_or_else(|| Error::invalid("the condition is not true or false"))?;
-        let positions = selected.values().iter().zip(met);
+        let met = self.slices.evaluate(&batch, move |_, slice| {
+            let met = evaluate(condition.as_ref(), slice).map_err(Error::of_input)?;
+            let met = met.as_any().downcast_ref::<BooleanArray>().cloned();
+            met.ok_or_else(|| Error::invalid("the condition is not true or false"))
+        });
+        let met = met.await?;
+        let positions = selected.values().iter().zip(met.iter().flatten());
         Ok(positions
             .filter(|(_, met)| *met == Some(true))
             .map(|(position, _)| *position)
             .collect())
     }
 
-    /// The values of the expression. If it fails, it is evaluated on smaller and smaller batches to isolate the failing
-    /// row, whose value becomes null. `first`: the position of the batch in the one that the caller has.
-    fn computed(
+    /// The values of the expression, and the positions and messages of the rows for which it fails.
+    async fn computed(
         &self,
-        expression: &dyn PhysicalExpr,
+        expression: &Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,
-        first: usize,
-        failures: &mut Vec<(usize, String)>,
-    ) -> Result<ArrayRef> {
-        let count = batch.num_rows();
-        match self.attempt(expression, batch) {
-            Ok(values) => Ok(values),
-            Err(error) if count <= 1 => {
-                if count == 1 {
-                    failures.push((first, Error::of_input(error).message().to_string()));
-                }
-                Ok(new_null_array(&self.data_type, count))
+    ) -> Result<(ArrayRef, Vec<(usize, String)>)> {
+        let (expression, data_type) = (expression.clone(), self.data_type.clone());
+        let slices = self.slices.evaluate(batch, move |first, slice| {
+            let mut failures = Vec::new();
+            let values = bisected(expression.as_ref(), &data_type, slice, first, &mut failures)?;
+            Ok((values, failures))
+        });
+        let (mut values, failures): (Vec<_>, Vec<_>) = slices.await?.into_iter().unzip();
+        let values = match values.len() {
+            1 => values.remove(0),
+            _ => {
+                let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+                concat(&values)?
             }
-            Err(_) => {
-                let half = count / 2;
-                let left = self.computed(expression, &batch.slice(0, half), first, failures)?;
-                let right = batch.slice(half, count - half);
-                let right = self.computed(expression, &right, first + half, failures)?;
-                Ok(concat(&[left.as_ref(), right.as_ref()])?)
-            }
-        }
-    }
-
-    fn attempt(&self, expression: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<ArrayRef> {
-        let values = evaluate(expression, batch)?;
-        if values.data_type() == &self.data_type {
-            return Ok(values);
-        }
-        let strict = CastOptions {
-            safe: false,
-            ..CastOptions::default()
         };
-        Ok(cast_with_options(&values, &self.data_type, &strict)?)
+        Ok((values, failures.concat()))
     }
+}
+
+/// The values of the expression. If it fails, it is evaluated on smaller and smaller batches to isolate the failing row,
+/// whose value becomes null. `first`: the position of the batch in the one that the caller has.
+fn bisected(
+    expression: &dyn PhysicalExpr,
+    data_type: &DataType,
+    batch: &RecordBatch,
+    first: usize,
+    failures: &mut Vec<(usize, String)>,
+) -> Result<ArrayRef> {
+    let count = batch.num_rows();
+    match attempt(expression, data_type, batch) {
+        Ok(values) => Ok(values),
+        Err(error) if count <= 1 => {
+            if count == 1 {
+                failures.push((first, Error::of_input(error).message().to_string()));
+            }
+            Ok(new_null_array(data_type, count))
+        }
+        Err(_) => {
+            let half = count / 2;
+            let left = batch.slice(0, half);
+            let left = bisected(expression, data_type, &left, first, failures)?;
+            let right = batch.slice(half, count - half);
+            let right = bisected(expression, data_type, &right, first + half, failures)?;
+            Ok(concat(&[left.as_ref(), right.as_ref()])?)
+        }
+    }
+}
+
+fn attempt(
+    expression: &dyn PhysicalExpr,
+    data_type: &DataType,
+    batch: &RecordBatch,
+) -> Result<ArrayRef> {
+    let values = evaluate(expression, batch)?;
+    if values.data_type() == data_type {
+        return Ok(values);
+    }
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(&values, data_type, &strict)?)
 }
 
 /// Whether the value of a row changes.

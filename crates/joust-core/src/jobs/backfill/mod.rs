@@ -1,9 +1,9 @@
 //! Backfill: fills the existing rows of a computed column.
 //!
-//! [`binding`] reads the declaration, [`evaluate`] computes values, [`stage`] writes the column of one fragment to its
-//! own file, and [`run`] does so for every fragment and commits all of them at once. A partially filled column is never
-//! visible, and a cancelled run leaves the table unchanged. With a function, [`staged_files`] keeps the files for the
-//! next run of the job, and [`remote`] can leave the fragments to workers outside of this process.
+//! [`binding`] reads the declaration, [`evaluate`] computes values, with SQL in [`slices`], [`stage`] writes the column of
+//! one fragment to its own file, and [`run`] does so for every fragment and commits all of them at once. A partially
+//! filled column is never visible, and a cancelled run leaves the table unchanged. With a function, [`staged_files`] keeps
+//! the files for the next run of the job, and [`remote`] can leave the fragments to workers outside of this process.
 
 mod binding;
 mod calls;
@@ -12,6 +12,7 @@ mod evaluate;
 mod order;
 mod remote;
 mod run;
+mod slices;
 mod stage;
 mod staged_files;
 
