@@ -1,5 +1,8 @@
 //! The resources for evaluating expressions: rows per batch, and bytes.
 //!
+//! Nothing interrupts the evaluation of a batch, and a thread that evaluates one runs no other query. So a scan also gets
+//! smaller batches if an expression has many calls of functions.
+//!
 //! Lance evaluates an expression over a batch of rows, on several threads concurrently, and allocates outside of any
 //! budget. The bytes that an expression computes for a row are known in advance ([`expression`](super::expression)). A
 //! scan whose batch would need too much gets smaller batches. A change uses batches of Lance's default length.
@@ -15,6 +18,10 @@ use super::expression::{Expression, Size};
 const ROWS: u64 = 8_192;
 /// The most bytes of values in a scan's batch, if smaller batches help.
 const BATCH: u64 = 4 << 20;
+/// The most calls of functions for a batch: about 30 ms for slow functions.
+const CALLS: u64 = 64 << 10;
+/// Fewer rows make a batch slower than its calls.
+const FEWEST_CALLED: u64 = 64;
 /// Memory for each byte of a compressed file.
 const UNPACKED: u64 = 4;
 /// Growth that is negligible beside the rows that are read anyway.
@@ -53,7 +60,8 @@ enum Batch {
 }
 
 impl Evaluation {
-    /// For a scan: chooses the number of rows per batch. `None` if the results are only numbers, dates and booleans.
+    /// For a scan: chooses the number of rows per batch. `None` if the results are only numbers, dates and booleans, and
+    /// take no long time.
     pub fn of_scan(dataset: &Dataset, expressions: &[Expression]) -> Option<Self> {
         Self::of_columns(dataset, expressions, ROWS as usize)
     }
@@ -103,7 +111,10 @@ impl Evaluation {
     fn of(dataset: &Dataset, expressions: &[Expression], rows: &Rows) -> Option<Self> {
         let sizes = expressions.iter().map(Expression::peak);
         let size = sizes.fold(Size::default(), Size::plus);
-        if size == Size::default() {
+        let calls: u64 = expressions.iter().map(Expression::calls).sum();
+        let called = (CALLS / calls.max(1)).max(FEWEST_CALLED);
+        let is_long = matches!(rows.batch, Batch::Suited(longest) if called < longest);
+        if size == Size::default() && !is_long {
             return None;
         }
         let read = Read::of(dataset, expressions);
@@ -114,7 +125,7 @@ impl Evaluation {
         let row = made(size.factor, read.bytes.saturating_mul(UNPACKED)).max(1);
         let batch = match rows.batch {
             Batch::Fixed => ROWS,
-            Batch::Suited(longest) => (BATCH / row).clamp(fewest(size), longest),
+            Batch::Suited(longest) => (BATCH / row).clamp(fewest(size), longest).min(called),
         };
         let threads = get_num_compute_intensive_cpus() as u64;
         let in_flight = batch.saturating_mul(threads).min(read.rows).min(rows.most);

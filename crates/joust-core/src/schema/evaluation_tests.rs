@@ -189,3 +189,19 @@ async fn no_more_rows_than_there_are() {
     let made = change(&few, "upper(s)").unwrap();
     assert_eq!(made.rows, 40);
 }
+
+#[tokio::test]
+async fn many_calls_make_batches_short() {
+    let table = table(10).await;
+    let rows = |sql: &str| Evaluation::of_scan(&table, &expressions(&[sql])).map(|one| one.rows);
+    let nested = |count: usize| format!("{}n{} > 1", "abs(".repeat(count), ")".repeat(count));
+    assert_eq!(rows(&nested(8)), None);
+    assert_eq!(rows(&nested(16)), Some(4_096));
+    assert_eq!(rows(&nested(32)), Some(2_048));
+    let wide = vec![nested(32); 40].join(" AND ");
+    assert_eq!(rows(&wide), Some(64));
+    let compared = vec!["n + 1 = 2"; 500].join(" OR ");
+    assert_eq!(rows(&compared), None);
+    // Lance chooses the batches of a change.
+    assert_eq!(change(&table, &nested(32)), None);
+}

@@ -64,6 +64,7 @@ struct Checked {
     sql: String,
     is_immutable: bool,
     peak: Size,
+    calls: u64,
     columns: BTreeSet<String>,
     lists: nulls::Lists,
     /// See [`Expression::with_decided_nulls`].
@@ -90,6 +91,7 @@ impl Expression {
             sql,
             is_immutable: walk.is_immutable,
             peak: walk.peak,
+            calls: walk.calls,
             columns: walk.columns,
             lists: nulls::Lists::of(&tree.0, walk.comparisons),
             decided: OnceLock::new(),
@@ -112,6 +114,11 @@ impl Expression {
     /// The most bytes of its results for a row, besides numbers, dates and booleans.
     pub(super) fn peak(&self) -> Size {
         self.0.peak
+    }
+
+    /// The operations for a row that may take longer than a comparison or arithmetic.
+    pub(super) fn calls(&self) -> u64 {
+        self.0.calls
     }
 
     /// This and another expression, joined by AND or OR. Both are complete expressions, so neither can change the

@@ -34,6 +34,8 @@ pub struct Walk {
     pub columns: BTreeSet<String>,
     /// Comparisons with a list or for equality.
     pub comparisons: usize,
+    /// Operations that may take long for a row.
+    pub calls: u64,
 }
 
 impl Walk {
@@ -47,6 +49,7 @@ impl Walk {
             held: Size::default(),
             columns: BTreeSet::new(),
             comparisons: 0,
+            calls: 0,
         }
     }
 
@@ -66,6 +69,7 @@ impl Walk {
                 "the expression applies more than {MAX_DEPTH} operators to one another; split it"
             )));
         }
+        self.calls += u64::from(is_call(expr));
         let held = self.held;
         let size = self.kind(expr, depth + 1, is_balanced)?;
         self.hold(expr, size, held);
@@ -329,4 +333,42 @@ fn check_json(
 
 pub(super) fn unknown(what: &str) -> Error {
     Error::invalid(format!("the expression has {what} that is not supported"))
+}
+
+/// Whether an operation may take longer for a row than a comparison or arithmetic: a function, a pattern, a new text.
+fn is_call(expr: &Expr) -> bool {
+    use BinaryOperator as Op;
+    match expr {
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Value(_)
+        | Expr::TypedString(_)
+        | Expr::Nested(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::InList { .. }
+        | Expr::Between { .. }
+        | Expr::UnaryOp { .. } => false,
+        Expr::BinaryOp { op, .. } => matches!(
+            op,
+            Op::StringConcat
+                | Op::PGRegexMatch
+                | Op::PGRegexIMatch
+                | Op::PGRegexNotMatch
+                | Op::PGRegexNotIMatch
+                | Op::PGLikeMatch
+                | Op::PGILikeMatch
+                | Op::PGNotLikeMatch
+                | Op::PGNotILikeMatch
+        ),
+        _ => true,
+    }
 }
