@@ -6,7 +6,7 @@ import type { TableRecord } from "../../catalog/catalog.js";
 import { tableNotFound } from "../../catalog/failures.js";
 import { clientLocation } from "../../catalog/tables/client-location.js";
 import { cloneTag } from "../../catalog/tables/clones.js";
-import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import { tableHandle } from "../../tables/open-table.js";
 import { changingReferences } from "../../tables/table-writes.js";
 import { checkVersion } from "../../tables/target.js";
@@ -98,11 +98,21 @@ export const cloneTable = operation({
         // A rename may have given the name to another table.
         if (current.record.key !== record.key) throw tableNotFound(record.id);
         await current.table.tagForClone(state, tag);
+        // If this server hung for longer than its lease, another one has removed the reservation, and found no tag.
+        if (await services.catalog.hasClones(record.location, tag)) return;
+        await current.table.deleteTag(tag);
+        throw reservationLost(id);
       });
       return table.cloneShallow(source, tag);
     });
   },
 });
+
+const reservationLost = (id: readonly string[]): JoustError =>
+  new JoustError(
+    ErrorCode.ServiceUnavailable,
+    `the clone ${JSON.stringify(id.join("$"))} was not made, because this server did not respond for too long and another one removed its reservation: try again`,
+  );
 
 /** Whether the storage options with which joust opens a new table also read the files of this one. */
 const isShareable = ({ storageOptions }: TableRecord): boolean =>

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lance::Dataset;
 use lance_io::object_store::ObjectStore;
-use lance_table::format::{BasePath, Manifest};
-use lance_table::io::commit::ManifestNamingScheme;
-use lance_table::io::manifest::read_manifest;
+use lance_table::format::{BasePath, IndexMetadata, Manifest};
+use lance_table::io::commit::{ManifestLocation, ManifestNamingScheme};
+use lance_table::io::manifest::{read_manifest, read_manifest_indexes};
 use object_store::path::Path;
 
-use super::{Table, Version, shared_files};
+use super::shared_files::{self, Contents};
+use super::{Table, Version};
 use crate::commit::OnBranch;
 use crate::error::{Code, Error, Result};
 use crate::schema::{VIEW_PREFIX, check_not_view, declares_same_functions, has_view_keys_of};
@@ -151,7 +152,7 @@ impl Table {
     }
 
     /// Reverts `publish_version`: moves the manifest of `version` back to `staged`. Rejected (code 14) if there is a
-    /// later version.
+    /// later version, or if a tag, a branch or a clone (which has a tag) needs this one.
     pub async fn withdraw_version(&self, version: u64, staged: &str) -> Result<()> {
         let (store, _) = self.handle.store().await?;
         let versions = self.list_versions().await?;
@@ -164,6 +165,7 @@ impl Table {
         let Some(published) = versions.iter().find(|found| found.version == version) else {
             return Ok(());
         };
+        self.check_not_referenced(version).await?;
         let place = Path::parse(&published.manifest_path).map_err(object_store::Error::from)?;
         let mut base: Vec<_> = place.parts().collect();
         base.truncate(base.len().saturating_sub(2));
@@ -178,11 +180,33 @@ impl Table {
         Ok(())
     }
 
+    /// Rejects a version of this branch that a tag or another branch names.
+    async fn check_not_referenced(&self, version: u64) -> Result<()> {
+        let branch = self.handle.branch();
+        let is_named = |found: u64, on: Option<&str>| found == version && on == branch;
+        let tags = self.list_tags().await?;
+        let mut tags = tags.iter();
+        let tag = tags.find(|tag| is_named(tag.version, tag.branch.as_deref()));
+        let branches = self.list_branches().await?;
+        let mut branches = branches.iter();
+        let child =
+            branches.find(|child| is_named(child.parent_version, child.parent_branch.as_deref()));
+        let user = match (tag, child) {
+            (Some(tag), _) => format!("the tag `{}`", tag.name),
+            (None, Some(child)) => format!("the branch `{}`", child.name),
+            (None, None) => return Ok(()),
+        };
+        Err(Error::new(
+            Code::ConcurrentModification,
+            format!("version {version} can't be taken back: {user} needs it"),
+        ))
+    }
+
     /// Rejects a file that is not the manifest of that version of this branch, that references files outside the table,
     /// that defines a view: a refresh would read the tables that the definition names, without a check; or that declares a
     /// function, which only an administrator may do.
     async fn check(&self, bytes: Bytes, version: u64, newest: Option<&Dataset>) -> Result<()> {
-        let manifest = parse(bytes)
+        let (manifest, indexes) = parse(bytes)
             .await
             .map_err(|_| Error::invalid("the file at `manifest_path` is not a Lance manifest"))?;
         if manifest.version != version {
@@ -206,7 +230,17 @@ impl Table {
             ));
         }
         if let Some(newest) = newest {
-            shared_files::check(&manifest, newest.manifest(), self.handle.location())?;
+            let store = newest.object_store(None).await?;
+            let location = newest.manifest_location();
+            let published = Contents {
+                manifest: &manifest,
+                indexes: &indexes,
+            };
+            let newest = Contents {
+                manifest: newest.manifest(),
+                indexes: &read_manifest_indexes(&store, location, newest.manifest()).await?,
+            };
+            shared_files::check(published, newest, self.handle.location())?;
         }
         if !declares_same_functions(&manifest.schema, newest.map(Dataset::schema)) {
             return Err(Error::invalid(
@@ -228,10 +262,20 @@ impl Table {
 }
 
 /// Parses the bytes that are published. The client may replace the staged file between two reads of it.
-async fn parse(bytes: Bytes) -> lance::Result<Manifest> {
+async fn parse(bytes: Bytes) -> lance::Result<(Manifest, Vec<IndexMetadata>)> {
     let (store, path) = (ObjectStore::memory(), Path::from("manifest"));
     store.put(&path, &bytes).await?;
-    read_manifest(&store, &path, None).await
+    let manifest = read_manifest(&store, &path, None).await?;
+    let location = ManifestLocation {
+        version: manifest.version,
+        path,
+        size: Some(bytes.len() as u64),
+        naming_scheme: ManifestNamingScheme::V2,
+        e_tag: None,
+        identity: None,
+    };
+    let indexes = read_manifest_indexes(&store, &location, &manifest).await?;
+    Ok((manifest, indexes))
 }
 
 fn exists(version: u64) -> Error {

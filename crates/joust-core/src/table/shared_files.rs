@@ -3,25 +3,42 @@
 //! The source of a clone has rows and columns that the clone does not have: deleted ones, and those of other versions. A
 //! client that writes versions of the clone itself must not show them.
 
-use lance_table::format::{DataFile, Fragment, Manifest};
+use lance_table::format::{DataFile, Fragment, IndexMetadata, Manifest};
 
 use crate::error::{Code, Error, Result};
 
+/// A manifest and the indexes in it.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    pub manifest: &'a Manifest,
+    pub indexes: &'a [IndexMetadata],
+}
+
 /// Rejects a manifest that shows more of the files of other tables than the newest version. `location`: of the table,
 /// whose own files its branches name.
-pub fn check(manifest: &Manifest, newest: &Manifest, location: &str) -> Result<()> {
+pub fn check(published: Contents<'_>, newest: Contents<'_>, location: &str) -> Result<()> {
+    let manifest = published.manifest;
     let foreign = |base: Option<u32>| {
         let base = base.and_then(|id| manifest.base_paths.get(&id));
         base.is_some_and(|base| plain(&base.path) != plain(location))
     };
     let is_same_base = |id: &u32| {
         let path = |of: &Manifest| of.base_paths.get(id).map(|base| base.path.clone());
-        path(manifest) == path(newest)
+        path(manifest) == path(newest.manifest)
     };
     let mut bases = manifest.base_paths.keys().filter(|id| foreign(Some(**id)));
     if !bases.all(is_same_base) {
         return Err(refused());
     }
+    let mut indexes = published.indexes.iter();
+    let is_known = |index: &IndexMetadata| {
+        let mut known = newest.indexes.iter();
+        known.any(|known| finds_no_more(index, known))
+    };
+    if !indexes.all(|index| !foreign(index.base_id) || is_known(index)) {
+        return Err(refused());
+    }
+    let newest = newest.manifest;
     for fragment in manifest.fragments.iter() {
         let files: Vec<&DataFile> = fragment
             .files
@@ -70,6 +87,20 @@ fn shows_no_more(fragment: &Fragment, files: &[&DataFile], known: &Fragment) -> 
     has_deletions && fragment.physical_rows == known.physical_rows && files.iter().all(is_known)
 }
 
+/// Whether an index is the known one, perhaps for fewer fragments.
+fn finds_no_more(index: &IndexMetadata, known: &IndexMetadata) -> bool {
+    let has_no_more_fragments = match (&index.fragment_bitmap, &known.fragment_bitmap) {
+        (Some(own), Some(known)) => own.is_subset(known),
+        (own, known) => own == known,
+    };
+    has_no_more_fragments
+        && index.uuid == known.uuid
+        && index.base_id == known.base_id
+        && index.fields == known.fields
+        && index.covering_fields == known.covering_fields
+        && index.index_details == known.index_details
+}
+
 fn plain(location: &str) -> &str {
     let path = location.strip_prefix("file://").unwrap_or(location);
     path.trim_end_matches('/')
@@ -91,6 +122,7 @@ mod tests {
     use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
     use lance_core::datatypes::Schema;
     use lance_table::format::{BasePath, DataStorageFormat, DeletionFile, DeletionFileType};
+    use uuid::Uuid;
 
     use super::*;
 
@@ -130,6 +162,15 @@ mod tests {
             DataStorageFormat::default(),
             bases,
         )
+    }
+
+    /// Checks manifests without indexes.
+    fn check(manifest: &Manifest, newest: &Manifest, location: &str) -> Result<()> {
+        let contents = |manifest| Contents {
+            manifest,
+            indexes: &[],
+        };
+        super::check(contents(manifest), contents(newest), location)
     }
 
     fn of_source(names: &[&str], change: impl FnOnce(&mut Fragment)) -> Manifest {
@@ -182,5 +223,52 @@ mod tests {
         });
         let changed = manifest("/data/clone.lance", &["a", "b"], |_| {});
         assert!(check(&changed, &newest, LOCATION).is_ok());
+    }
+
+    #[test]
+    fn an_index_of_the_source_stays_the_same_or_covers_fewer_fragments() {
+        let manifest = of_source(&["a"], |_| {});
+        let index = |fragments: &[u32]| IndexMetadata {
+            uuid: Uuid::from_u128(1),
+            fields: vec![0],
+            covering_fields: Vec::new(),
+            name: "a_idx".into(),
+            dataset_version: 1,
+            fragment_bitmap: Some(fragments.iter().copied().collect()),
+            index_details: None,
+            index_version: 1,
+            created_at: None,
+            base_id: Some(1),
+            files: None,
+        };
+        let known = [index(&[0, 1])];
+        let newest = Contents {
+            manifest: &manifest,
+            indexes: &known,
+        };
+        let with = |index: IndexMetadata| {
+            let published = Contents {
+                manifest: &manifest,
+                indexes: &[index],
+            };
+            super::check(published, newest, LOCATION).is_ok()
+        };
+        assert!(with(index(&[0, 1])));
+        assert!(with(index(&[1])));
+        assert!(!with(index(&[0, 1, 2])));
+        let other = |change: fn(&mut IndexMetadata)| {
+            let mut other = index(&[0]);
+            change(&mut other);
+            with(other)
+        };
+        assert!(other(|index| index.name = "renamed".into()));
+        assert!(!other(|index| index.uuid = Uuid::from_u128(2)));
+        assert!(!other(|index| index.fields = vec![1]));
+        assert!(!other(|index| index.fragment_bitmap = None));
+        // The table's own index.
+        assert!(other(|index| {
+            index.uuid = Uuid::from_u128(2);
+            index.base_id = None;
+        }));
     }
 }

@@ -18,6 +18,7 @@ mod nearest;
 mod own_names;
 mod parts;
 mod place;
+mod published;
 mod row_filters;
 mod sent;
 mod tables;
