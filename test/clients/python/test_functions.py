@@ -409,6 +409,67 @@ def slow(id):
         assert list(Path(root, "t.lance", "_backfills").iterdir()) == []
 
 
+def test_a_restore_during_a_backfill_wins(table, columns, tmp_path):
+    marker = tmp_path / "started"
+    source = f"""
+import time
+
+def f(name):
+    open({str(marker)!r}, "w").close()
+    time.sleep(0.1)
+    return name.upper()
+"""
+    columns.declare("loud", source, ["name"], TEXT, entry="f")
+    before = table.version
+    count = table.count_rows()
+    table.delete("id % 2 = 0")
+    table.add(items(3, start=1000))
+    job = columns.start("loud")
+    wait_for(marker.exists)
+    table.restore(before)
+    ended = columns.ended(job)
+    assert ended["job_state"] == "DONE", ended
+    table.checkout_latest()
+    assert table.count_rows() == count
+    names = values(table, "name")
+    assert values(table, "loud") == {id: name.upper() for id, name in names.items()}
+
+
+def test_computed_files_that_are_gone_are_computed_again(tmp_path):
+    log = tmp_path / "calls"
+    options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
+    source = f"""
+import time
+
+def slow(id):
+    time.sleep(0.5)
+    with open({str(log)!r}, "a") as file:
+        file.write(f"{{id}}\\n")
+    return id
+"""
+    with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:
+        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+        table = database.create_table("t", items(4))
+        for fragment in range(1, 6):
+            table.add(items(4, start=fragment * 4))
+        columns = FunctionColumns(server, "t")
+        columns.declare("n", source, ["id"], INTEGER, entry="slow")
+        data = Path(root, "t.lance", "data")
+        named = {path.name for path in data.iterdir()}
+        columns.start("n", concurrency=1)
+        wait_for(lambda: log.exists() and len(log.read_text().splitlines()) >= 14)
+        server.kill()
+        computed = [path for path in data.iterdir() if path.name not in named]
+        assert len(computed) >= 3
+        for path in computed:
+            path.unlink()
+        server.__enter__()
+        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
+        opened = database.open_table("t")
+        wait_for(lambda: opened.count_rows("n is not null") == 24)
+        assert values(opened, "n") == {i: i for i in range(24)}
+
+
 @pytest.mark.parametrize(
     ("source", "requirements", "message"),
     [
