@@ -80,6 +80,8 @@ export interface MultipartWrites {
    * while another server commits
    */
   complete(name: MultipartName, onlyAppend?: boolean): Promise<Completion>;
+  /** @throws code 15 if the upload replaces all rows of the table */
+  checkAppends(name: MultipartName): Promise<void>;
   /** Stores the result of the commit for a day, for clients that repeat their request. */
   committed(id: string, version: number): Promise<void>;
   /** Ends an upload in `state`. Returns undefined when there is none in this state. */

@@ -165,6 +165,11 @@ export class MultipartStore implements MultipartWrites {
     });
   }
 
+  async checkAppends(name: MultipartName): Promise<void> {
+    const row = await this.db.write((t) => this.#find(t, name));
+    if (row.overwrite === 1) throw replacesRows();
+  }
+
   async committed(id: string, version: number): Promise<void> {
     await this.db.write(async (t) => {
       await t

@@ -17,6 +17,7 @@ export function workerMultipart(services: Services): Omit<MultipartWrites, "orph
     open: (name) => multipart.open(name),
     recordPart: async (id, part) => remove(await multipart.recordPart(id, part)),
     complete: (name, onlyAppend) => multipart.complete(name, onlyAppend),
+    checkAppends: (name) => multipart.checkAppends(name),
     committed: (id, version) => multipart.committed(id, version),
     abandon: async (name, state) => remove(await multipart.abandon(name, state)),
     endBranch: (table, branch, before) => multipart.endBranch(table, branch, before),

@@ -48,15 +48,19 @@ interface CompletedUpload {
 }
 
 /** Concurrent requests for one upload share one commit: a client may send a second request after a timeout. */
-function completeOnce(
+async function completeOnce(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
   upload: CompletedUpload,
 ): Promise<number> {
   const { name, onlyAppend } = upload;
-  const key = JSON.stringify([name.table, name.branch, name.id, onlyAppend]);
+  const key = JSON.stringify([name.table, name.branch, name.id]);
   const running = inProgress.get(key);
-  if (running) return running;
+  if (running) {
+    // The commit may be that of a caller who may replace all rows.
+    if (onlyAppend) await services.multipart.checkAppends(name);
+    return running;
+  }
   const commit = commitUpload(services, table, upload).finally(() => inProgress.delete(key));
   inProgress.set(key, commit);
   return commit;

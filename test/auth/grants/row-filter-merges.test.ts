@@ -43,8 +43,14 @@ async function makeTable(rows: readonly Row[], isIndexed = false): Promise<strin
   const name = `f$m${number}`;
   await joust.client.createTable(name, ipc(rows));
   if (isIndexed) {
-    await joust.client.ok(path(name, "create_index"), { column: "id", index_type: "BTREE" });
-    await waitForIndex(joust.client, name, "id_idx");
+    // Lance uses indexes if all keys of the merge have one, and the filter makes its column a key.
+    for (const [column, index_type] of [
+      ["id", "BTREE"],
+      ["tenant", "BITMAP"],
+    ]) {
+      await joust.client.ok(path(name, "create_index"), { column, index_type });
+      await waitForIndex(joust.client, name, `${column}_idx`);
+    }
   }
   return name;
 }
@@ -126,6 +132,39 @@ describe("a merge under a row filter", () => {
       expect(failing.status).toBe(400);
     },
   );
+
+  it.each([false, true])(
+    "evaluates a condition over the source for matched rows only, also if it deletes (index: %s)",
+    async (isIndexed) => {
+      const rows = [own(1, "a1"), { id: 2, tenant: "b", value: "b2" }, own(3, "a3"), own(4, "a4")];
+      const name = await makeTable(rows, isIndexed);
+      const { client } = await granted.filteredCaller(`table:${name}`, all, FILTER);
+      const params = {
+        // It fails for a row of the table without a row of the upload.
+        when_matched_update_all_filt: "1 / (1 - CAST(source.id IS NULL AS INT)) >= 0",
+        when_not_matched_by_source_delete_filt: "id < 0",
+      };
+      const upload = [1, 3, 4].map((id) => own(id, "x"));
+      const answer = await merge(client, name, upload, params);
+      expect([answer.status, answer.json]).toMatchObject([200, { num_updated_rows: 3 }]);
+      // Without a filter Lance evaluates the condition for all rows, if it scans.
+      const whole = await merge(joust.client, name, upload, params);
+      expect(whole.status).toBe(isIndexed ? 200 : 400);
+      expect(await rowsOf(joust.client, name)).toEqual(["1 a x", "2 b b2", "3 a x", "4 a x"]);
+    },
+  );
+
+  it("refuses a blank condition for a deletion", async () => {
+    const name = await makeTable(start);
+    const { client } = await granted.filteredCaller(`table:${name}`, all, FILTER);
+    for (const condition of [" ", "\t\n"]) {
+      const params = { when_not_matched_by_source_delete_filt: condition };
+      for (const caller of [client, joust.client]) {
+        expectFailure(await merge(caller, name, [own(0, "x")], params), 400, 13);
+      }
+    }
+    expect(await rowsOf(joust.client, name)).toEqual(start.map(asText).sort());
+  });
 
   it("is refused if the filter gives no column one value", async () => {
     const name = await makeTable(start);

@@ -105,6 +105,30 @@ describe("writes", () => {
     expect(await joust.client.count(name)).toBe(1);
   });
 
+  it("of one upload are committed once for callers with and without a filter", async () => {
+    const name = await table();
+    const { client } = await granted.filteredCaller(`table:${name}`, ["insert"], FILTER);
+    const before = await joust.client.count(name);
+    const uploads: string[] = [];
+    for (let number = 0; number < 8; number++) {
+      const { upload_id } = await client.ok(path(name, "multipart_write/create"));
+      const part = rowsOf([100 + number], ["a"]);
+      expect((await client.post(path(name, "insert"), part, { upload_id })).status).toBe(200);
+      uploads.push(upload_id);
+    }
+    const completions = uploads.map((upload_id) =>
+      Promise.all(
+        [client, joust.client, client].map((by) =>
+          by.ok(path(name, "multipart_write/complete"), {}, { upload_id }),
+        ),
+      ),
+    );
+    for (const answers of await Promise.all(completions)) {
+      expect(new Set(answers.map(({ version }) => version)).size).toBe(1);
+    }
+    expect(await joust.client.count(name)).toBe(before + uploads.length);
+  });
+
   it("through SQL have the same filters", async () => {
     const name = await table();
     const target = `f.${name.slice(2)}`;

@@ -6,12 +6,15 @@
 //!
 //! Lance joins a merge with all rows of the table. If the filter gives a column one value, and the rows of the upload
 //! have this value, the column as a further key restricts the join to the visible rows. Lance evaluates the condition of
-//! an update for matched rows only, and these are visible.
+//! an update for matched rows only, and these are visible: if it reads the target. With a deletion all rows of the target
+//! are in the join, and Lance evaluates a condition over the source for each of them. So the condition always reads the
+//! target here.
 
 use super::Table;
 use super::merge::Merge;
 use crate::error::{Code, Error, Result};
 use crate::ipc::BatchStream;
+use crate::schema::expression::Expression;
 
 impl Table {
     /// A merge and its rows, restricted to the rows that the caller may use. Code 15 if the filter does not permit the
@@ -26,9 +29,12 @@ impl Table {
         };
         let dataset = self.changeable().await?;
         let delete = merge.when_not_matched_by_source_delete_filter.as_deref();
-        let delete = delete.filter(|condition| !condition.trim().is_empty());
         rows.admit(&dataset, delete).await?;
         if merge.deletes() {
+            // A merge reads them in another form than a scan.
+            if !rows.condition(&dataset)?.reads_values() {
+                return Err(reads_other_forms());
+            }
             merge.when_not_matched_by_source_delete_filter = Some(rows.and(delete)?);
         }
         // A match with a hidden row has no effect if matches do nothing and the others are not inserted.
@@ -39,8 +45,21 @@ impl Table {
         // The merge refuses an upload without keys.
         if !merge.on.is_empty() {
             let is_own = |key: &String| merge.on.iter().any(|own| own.eq_ignore_ascii_case(key));
-            let keys: Vec<String> = keys.into_iter().filter(|key| !is_own(key)).collect();
-            merge.on.extend(keys);
+            let others = keys.iter().filter(|key| !is_own(key)).cloned();
+            let others: Vec<String> = others.collect();
+            merge.on.extend(others);
+        }
+        if let (true, Some(condition), Some(fixed)) = (
+            merge.deletes(),
+            &merge.when_matched_update_all_filter,
+            keys.first(),
+        ) {
+            let fixed = fixed.replace('`', "``");
+            let condition = Expression::new(condition)?;
+            merge.when_matched_update_all_filter = Some(format!(
+                "target.`{fixed}` IS NOT NULL AND {}",
+                condition.sql()
+            ));
         }
         let source = rows.check_inserted(&dataset, source)?;
         Ok((merge, source))
@@ -52,5 +71,13 @@ fn no_fixed_columns() -> Error {
         Code::PermissionDenied,
         "the row filter of your grant does not permit a merge that updates or inserts rows: it must have the form \
          `column = value`, with a text or an integer; send an insert or an update",
+    )
+}
+
+fn reads_other_forms() -> Error {
+    Error::new(
+        Code::PermissionDenied,
+        "the row filter of your grant reads a JSON or blob column, and does not permit a merge that deletes rows: send a \
+         delete",
     )
 }
