@@ -53,6 +53,8 @@ struct State {
     address: Option<SocketAddr>,
     patience: Patience,
     is_identified: AtomicBool,
+    /// Its caller has too many others.
+    is_refused: AtomicBool,
     /// Calls in flight.
     calls: AtomicUsize,
     idle_since: Mutex<Instant>,
@@ -72,6 +74,7 @@ impl Client {
             address,
             patience: room.patience,
             is_identified: AtomicBool::new(false),
+            is_refused: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             idle_since: Mutex::new(Instant::now()),
             owner: Mutex::new(Owner::Guest { _place: guest }),
@@ -87,20 +90,22 @@ impl Client {
         self.0.patience
     }
 
-    /// The server has identified a caller on this connection. `RESOURCE_EXHAUSTED` if the caller has too many others:
-    /// the connection stays that of a guest.
+    /// The server has identified a caller on this connection. `RESOURCE_EXHAUSTED` if the caller has too many others: the
+    /// connection stays that of a guest, and ends when it has no call, so that it does not keep guests out.
     pub fn identified(&self, caller: &str) -> Result<(), Status> {
         let mut owner = lock(&self.0.owner);
         if matches!(*owner, Owner::Caller { .. }) {
             return Ok(());
         }
         let Some(place) = self.0.callers.enter(caller.to_string()) else {
+            self.0.is_refused.store(true, Ordering::Relaxed);
             return Err(Status::resource_exhausted(format!(
                 "the caller has {MOST_OF_CALLER} connections; close one of them, or send the call over it"
             )));
         };
         *owner = Owner::Caller { _place: place };
         self.0.is_identified.store(true, Ordering::Relaxed);
+        self.0.is_refused.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -116,6 +121,7 @@ impl Client {
         let is_identified = self.0.is_identified.load(Ordering::Relaxed);
         let patience = if is_identified { idle } else { guest };
         match self.0.calls.load(Ordering::SeqCst) {
+            0 if self.0.is_refused.load(Ordering::Relaxed) => Instant::now(),
             0 => *lock(&self.0.idle_since) + patience,
             _ => Instant::now() + patience,
         }
@@ -267,9 +273,11 @@ mod tests {
         let refused = other.identified("alice").unwrap_err();
         assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
         assert_eq!(lock(&room.guests.0.counts).len(), 1);
+        assert!(other.expires() <= Instant::now());
         assert!(connect(MOST_OF_CALLER + 1).identified("bob").is_ok());
         clients.pop();
         assert!(other.identified("alice").is_ok());
+        assert!(other.expires() > Instant::now());
         drop((clients, other));
         assert!(lock(&room.callers.counts).is_empty());
     }
