@@ -435,6 +435,34 @@ def f(name):
     assert values(table, "loud") == {id: name.upper() for id, name in names.items()}
 
 
+def test_rows_that_a_restore_brings_back_are_computed(table, columns, tmp_path):
+    log = tmp_path / "calls"
+    source = f"""
+import time
+
+def slow(id):
+    time.sleep(0.05)
+    with open({str(log)!r}, "a") as file:
+        file.write(f"{{id}}\\n")
+    return id
+"""
+    columns.declare("n", source, ["id"], INTEGER, entry="slow")
+    table.add(items(20, start=1000))
+    before = table.version
+    ids = set(values(table, "name"))
+    table.delete("id = 1")
+    job = columns.start("n", concurrency=1)
+    # The fragment of the deleted row is computed.
+    wait_for(lambda: log.exists() and any(int(id) >= 1000 for id in log.read_text().split()))
+    table.restore(before)
+    # The fragment has deletions again, and they are younger: those of another row.
+    table.delete("id = 2")
+    ended = columns.ended(job)
+    assert ended["job_state"] == "DONE", ended
+    table.checkout_latest()
+    assert values(table, "n") == {id: id for id in ids - {2}}
+
+
 def test_computed_files_that_are_gone_are_computed_again(tmp_path):
     log = tmp_path / "calls"
     options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]

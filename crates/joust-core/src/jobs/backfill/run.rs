@@ -1,6 +1,6 @@
 //! A whole backfill: stages every fragment and commits all together; retries after conflicts with other writers.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
@@ -234,23 +234,17 @@ async fn changed_rows(
 async fn stage_all(staging: &mut Staging, wanted: &Wanted<'_>, work: &WorkContext) -> Result<()> {
     let fragments = wanted.fragments();
     let ids = wanted.binding.inputs.field_ids();
-    let bases: HashMap<u64, Basis> = fragments
-        .iter()
-        .map(|fragment| (fragment.id() as u64, Basis::of(fragment.metadata(), &ids)))
-        .collect();
-    let deletions: HashMap<u64, _> = fragments
-        .iter()
-        .map(|fragment| {
-            (
-                fragment.id() as u64,
-                fragment.metadata().deletion_file.clone(),
-            )
-        })
-        .collect();
-    staging.retain(|id, staged| {
-        let has_deletions = |now| staged.has_deletions_of(now);
-        bases.get(&id) == Some(&staged.basis) && deletions.get(&id).is_some_and(has_deletions)
-    });
+    let mut unchanged = HashSet::new();
+    for fragment in &fragments {
+        let id = fragment.id() as u64;
+        if let Some(staged) = staging.files.get(&id)
+            && staged.basis == Basis::of(fragment.metadata(), &ids)
+            && staged.has_deletions_of(wanted.newest, fragment).await
+        {
+            unchanged.insert(id);
+        }
+    }
+    staging.retain(|id, _| unchanged.contains(&id));
     let missing: Vec<FileFragment> = fragments
         .into_iter()
         .filter(|fragment| !staging.files.contains_key(&(fragment.id() as u64)))

@@ -14,6 +14,7 @@ use lance_core::ROW_LAST_UPDATED_AT_VERSION;
 use lance_io::object_store::ObjectStore;
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_table::format::{DeletionFile, Fragment};
+use lance_table::io::deletion::read_deletion_file;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -70,14 +71,34 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Whether a fragment still has the deletions of then, perhaps with later ones. A restore removes deletions, and the
-    /// rows that come back were not computed.
-    pub fn has_deletions_of(&self, now: &Option<DeletionFile>) -> bool {
-        match (&self.deletions, now) {
-            (None, _) => true,
-            (Some(then), Some(now)) => then == now || then.read_version < now.read_version,
-            (Some(_), None) => false,
+    /// Whether the rows that were deleted then still are. A restore brings deleted rows back, which were not computed.
+    pub async fn has_deletions_of(&self, dataset: &Dataset, now: &FileFragment) -> bool {
+        let Some(then) = &self.deletions else {
+            return true;
+        };
+        now.metadata().deletion_file.as_ref() == Some(then)
+            || self.are_deleted(then, dataset, now).await.unwrap_or(false)
+    }
+
+    async fn are_deleted(
+        &self,
+        then: &DeletionFile,
+        dataset: &Dataset,
+        now: &FileFragment,
+    ) -> Result<bool> {
+        // The file is not in the directory of the table: its rows are computed again.
+        if then.base_id.is_some() {
+            return Ok(false);
         }
+        let Some(now) = now.get_deletion_vector().await? else {
+            return Ok(false);
+        };
+        let data = dataset.data_dir();
+        let mut table: Vec<_> = data.parts().collect();
+        table.pop();
+        let (table, store) = (Path::from_iter(table), dataset.object_store(None).await?);
+        let then = read_deletion_file(self.group.0, then, &table, &store).await?;
+        Ok(then.iter().all(|row| now.contains(row)))
     }
 }
 
