@@ -144,20 +144,24 @@ export declare class QueryRest {
   cancel(): void
 }
 
-/** The work that a backfill leaves to workers. It belongs to one call of `backfill`. */
+/** The work that a job leaves to workers. It belongs to one run of the job. */
 export declare class RemoteWork {
-  constructor()
-  /** Waits until the backfill has work for workers. False: it has ended without. */
+  /** `min_bytes`: the job itself does work that reads fewer bytes of files, except for functions. */
+  constructor(minBytes: number)
+  /** Waits until the job has work for workers. False: it has ended without. */
   ordered(): Promise<boolean>
-  /** The number of the current order; null: the backfill waits for no worker. */
+  /** The number of the current order; null: the job waits for no worker. */
   orderNumber(): number | null
-  /** The current order; null: the backfill waits for no worker. */
+  /** The current order; null: the job waits for no worker. */
   order(): RemoteOrder | null
-  /** Takes note of the computed rows of a fragment. Returns whether its values are still needed. */
-  progress(fragment: number, key: string, rows: number): boolean
-  /** Hands over a fragment, as JSON text: the members of `Part` in joust-core. Returns whether the backfill needed it. */
+  /** Takes note of how much of a task is done. Returns whether its result is still needed. */
+  progress(key: string, units: number): boolean
+  /**
+   * Hands over the result of a task, as JSON text: the members of `Part` in joust-core. Returns whether the job needed
+   * it.
+   */
   deliver(part: string): Promise<boolean>
-  /** Fails the backfill if it waits for workers. `available`: the workers have failed, and not their hosts. */
+  /** Fails the job if it waits for workers. `available`: the workers have failed, and not their hosts. */
   fail(message: string, available: boolean): void
 }
 
@@ -1151,14 +1155,14 @@ export interface RefreshResult {
   failedFragments: Array<FailedFragment>
 }
 
-/** What workers need to compute fragments of a column. */
+/** What workers need for a round of a job. */
 export interface RemoteOrder {
   /** Later orders have greater numbers. */
   number: number
   /** JSON text: the members of `Order` in joust-core. */
   text: string
-  /** The function as its client sent it. */
-  payload: Buffer
+  /** The function that its tasks call, as its client sent it. Absent: they call none. */
+  function?: Buffer
 }
 
 /** What LanceDB tools created in a root. */

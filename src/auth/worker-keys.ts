@@ -1,7 +1,8 @@
 import type { KeyRecord } from "../catalog/key-records.js";
 import type { KeyStore } from "../catalog/keys.js";
+import { invalidInput } from "../foundation/errors.js";
 import type { WorkerKeys } from "../jobs/ray/worker-calls.js";
-import { hashKey, newKey } from "./key.js";
+import { hashKey, looksLikeKey, newKey } from "./key.js";
 
 /** As long as the files of a backfill stay that was not committed, ms. */
 const LIFETIME = 7 * 24 * 3_600_000;
@@ -22,12 +23,12 @@ export class StoredWorkerKeys implements WorkerKeys {
     return { id, token };
   }
 
-  async replace(job: string, token: string): Promise<string | undefined> {
+  async replace(job: string, token: string, replacement: string): Promise<boolean> {
+    if (!looksLikeKey(replacement)) throw invalidInput("the replacement is no API key");
     const record = await this.#find(job, token);
-    if (!record) return undefined;
-    const replacement = newKey();
+    if (!record) return false;
     const rotation = { hash: hashKey(replacement), overlapMs: 0, lifetimeMs: LIFETIME };
-    return (await this.keys.rotate(record.id, rotation)) && replacement;
+    return (await this.keys.rotate(record.id, rotation)) !== undefined;
   }
 
   async isOf(job: string, token: string): Promise<boolean> {

@@ -300,7 +300,7 @@ export const serverOptions = {
   executor: option({
     type: choice(["local", "ray"]),
     fallback: "local",
-    help: "where backfills with functions run: in this server (local) or on a Ray cluster (ray); all other jobs run in this server",
+    help: "where jobs run that may leave this server: here (local) or on a Ray cluster (ray), which with --functions ray runs backfills with functions",
   }),
   "ray-address": option({
     type: httpUrl,
@@ -318,15 +318,20 @@ export const serverOptions = {
     type: httpUrl,
     help: "address at which the workers of Ray reach this server, not another one of its cluster",
   }),
+  "ray-min-bytes": option({
+    type: size,
+    fallback: "1GiB",
+    help: "least size of the files that a job reads to run on Ray; smaller jobs run in this server, except those that call functions",
+  }),
   "ray-cpus": option({
     type: amount,
     fallback: "1",
-    help: "processors that Ray reserves for each fragment of a backfill",
+    help: "processors that Ray reserves for each task",
   }),
   "ray-gpus": option({
     type: amount,
     fallback: "0",
-    help: "graphics processors that Ray reserves for each fragment of a backfill",
+    help: "graphics processors that Ray reserves for each task that calls a function",
   }),
   "ray-storage-option": option({
     type: pair,

@@ -5,7 +5,7 @@ import { readKeyFile } from "./key-file.js";
 import { ConfigError, type OptionType } from "./option.js";
 import type { OptionName, OptionValues } from "./options.js";
 
-/** The Ray cluster that runs backfills with functions. */
+/** The Ray cluster that runs jobs. */
 export interface RaySettings {
   /** The address of its Jobs API, without a slash at the end. */
   readonly address: string;
@@ -15,6 +15,10 @@ export interface RaySettings {
   readonly ca?: string;
   /** The address at which workers reach this server, without a slash at the end. */
   readonly serverUrl: string;
+  /** Whether it calls the Python functions of columns. */
+  readonly runsFunctions: boolean;
+  /** Jobs that read fewer bytes of files run in the server, except those that call functions. */
+  readonly minBytes: number;
   /** Of each task. */
   readonly cpus: number;
   readonly gpus: number;
@@ -62,16 +66,11 @@ const RAY_ONLY = [
 export function rayOf(values: OptionValues, cwd: string): RaySettings | undefined {
   if (values.executor === "local") {
     if (values.functions === "ray") {
-      throw new ConfigError("--functions ray needs --executor ray: Ray runs the whole backfill");
+      throw new ConfigError("--functions ray needs --executor ray: Ray runs the whole job");
     }
     const given = RAY_ONLY.find((name) => values[name] !== undefined);
     if (given !== undefined) throw new ConfigError(`--${given} needs --executor ray`);
     return undefined;
-  }
-  if (values.functions !== "ray") {
-    throw new ConfigError(
-      "--executor ray needs --functions ray: Ray runs backfills with functions, and all other jobs stay in this server",
-    );
   }
   const { "ray-address": address, "ray-server-url": serverUrl } = values;
   if (address === undefined || serverUrl === undefined) {
@@ -85,6 +84,8 @@ export function rayOf(values: OptionValues, cwd: string): RaySettings | undefine
   return {
     address,
     serverUrl,
+    runsFunctions: values.functions === "ray",
+    minBytes: values["ray-min-bytes"],
     cpus: values["ray-cpus"],
     gpus: values["ray-gpus"],
     limits: functionLimits(values),

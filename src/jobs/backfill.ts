@@ -1,6 +1,7 @@
-import { type BackfillOptions, type Engine, RemoteWork, type Since } from "../engine/index.js";
-import type { Executor, RemoteJob } from "./executor.js";
+import type { BackfillOptions, Engine, RemoteWork, Since } from "../engine/index.js";
+import type { Executor } from "./executor.js";
 import type { JobKind } from "./jobs.js";
+import { onWorkers } from "./on-workers.js";
 import { withTask } from "./task.js";
 import { withoutNulls } from "./without-nulls.js";
 
@@ -55,7 +56,7 @@ export const backfill = ({ engine, storageOptions, executor }: BackfillDependenc
         target.backfill({ ...backfillOptions(request), job: job.id }, task, onProgress, work),
       );
     const remote = { id: job.id, storageOptions: options };
-    const done = await (executor ? onWorkers(executor, remote, signal, compute) : compute());
+    const done = await onWorkers(executor, remote, signal, compute);
     return {
       result: withoutNulls({
         rows_assigned: done.rowsAssigned,
@@ -76,21 +77,3 @@ export const backfill = ({ engine, storageOptions, executor }: BackfillDependenc
     };
   },
 });
-
-/** Runs `compute`, and meanwhile the workers that it needs. */
-async function onWorkers<T>(
-  executor: Executor,
-  job: Omit<RemoteJob, "work">,
-  signal: AbortSignal,
-  compute: (work: RemoteWork) => Promise<T>,
-): Promise<T> {
-  const work = new RemoteWork();
-  const ended = new AbortController();
-  const workers = executor.run({ ...job, work }, AbortSignal.any([signal, ended.signal]));
-  try {
-    return await compute(work);
-  } finally {
-    ended.abort();
-    await workers;
-  }
-}

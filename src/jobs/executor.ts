@@ -9,11 +9,10 @@ export interface RemoteJob {
   readonly storageOptions: Readonly<Record<string, string>>;
 }
 
-/**
- * Runs the workers of jobs. Only backfills use it: the engine publishes the fragments that it needs, and checks and
- * commits what the workers hand over.
- */
+/** Runs the workers of jobs. The engine publishes the work, and checks and commits what the workers hand over. */
 export interface Executor {
+  /** Work that reads fewer bytes of files stays in the server, unless it calls functions. */
+  readonly minBytes: number;
   /**
    * Starts workers as soon as the job has work for them, or attaches to those that an earlier run of the job started. If
    * they fail, so does the work. Resolves after `signal` has aborted and the workers are being stopped; if its reason is

@@ -15,7 +15,7 @@ export interface Storage {
 /** Opens the root and the catalog as a member of the cluster. `epoch`: shared with other threads. */
 export async function openStorage(config: Config, log: Logger, epoch?: Epoch): Promise<Storage> {
   const { root, storageOptions, catalog: url, catalogKeys } = config;
-  const engine = new Engine({ ...config, remoteFunctions: config.ray !== undefined });
+  const engine = new Engine({ ...config, remoteFunctions: config.ray?.runsFunctions === true });
   await openRoot(engine, config);
   const catalog = await openCatalog({
     root,

@@ -61,7 +61,12 @@ export async function startServices(
     catalog,
     kinds: [
       indexBuild(engine, storageOptions),
-      backfill({ engine, storageOptions, executor }),
+      backfill({
+        engine,
+        storageOptions,
+        // Processes of this server call the functions otherwise.
+        executor: config.ray?.runsFunctions ? executor : undefined,
+      }),
       compaction(engine, storageOptions),
       viewRefresh({ engine, catalog, storageOptions }),
       maintenanceJob(engine, storageOptions),

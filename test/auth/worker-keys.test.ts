@@ -1,5 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
+import { newKey } from "../../src/auth/key.js";
 import { StoredWorkerKeys } from "../../src/auth/worker-keys.js";
+import { ErrorCode } from "../../src/foundation/errors.js";
 import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
 
 const DAYS = 24 * 3_600_000;
@@ -33,14 +35,24 @@ describe("the keys of workers", () => {
       const { keys } = await newCatalog().open();
       const workers = new StoredWorkerKeys(keys);
       const { id, token: first } = await workers.issue("a");
-      expect(await workers.replace("b", first)).toBeUndefined();
-      const second = (await workers.replace("a", first)) ?? "";
+      const [second, third] = [newKey(), newKey()];
+      expect(await workers.replace("b", first, second)).toBe(false);
+      expect(await workers.replace("a", first, second)).toBe(true);
       expect(await workers.idOf("a")).toBe(id);
-      expect(await workers.replace("a", first)).toBeUndefined();
+      expect(await workers.replace("a", first, third)).toBe(false);
       expect([await workers.isOf("a", first), await workers.isOf("a", second)]).toEqual([
         false,
         true,
       ]);
+    });
+
+    it("are replaced by keys only", async () => {
+      const { keys } = await newCatalog().open();
+      const workers = new StoredWorkerKeys(keys);
+      const { token } = await workers.issue("a");
+      const refused = workers.replace("a", token, "joust_short");
+      await expect(refused).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
+      expect(await workers.isOf("a", token)).toBe(true);
     });
 
     it("are invalid after a week", async () => {

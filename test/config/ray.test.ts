@@ -22,6 +22,8 @@ it("Ray has the limits of functions by default, and the server runs none itself"
   expect(ray).toEqual({
     address: "http://head:8265",
     serverUrl: "https://joust:2333",
+    runsFunctions: true,
+    minBytes: 2 ** 30,
     cpus: 1,
     gpus: 0,
     limits: {
@@ -32,6 +34,12 @@ it("Ray has the limits of functions by default, and the server runs none itself"
       environment: {},
     },
   });
+});
+
+it.each(["off", "subprocess"])("Ray runs other jobs with --functions %s", (where) => {
+  const { ray, functions } = load(...needed, "--functions", where, "--ray-min-bytes", "5MiB");
+  expect(ray).toMatchObject({ runsFunctions: false, minBytes: 5 * 2 ** 20 });
+  expect(functions !== undefined).toBe(where === "subprocess");
 });
 
 it("Ray has the options of the operator", () => {
@@ -53,8 +61,7 @@ it("Ray has the options of the operator", () => {
 
 it.each([
   [["--functions", "ray"], /--functions ray needs --executor ray/],
-  [["--executor", "ray"], /--executor ray needs --functions ray/],
-  [["--executor", "ray", "--functions", "subprocess"], /--executor ray needs --functions ray/],
+  [["--executor", "ray"], /--executor ray needs --ray-address/],
   [["--executor", "ray", "--functions", "ray"], /--executor ray needs --ray-address/],
   [["--ray-address", "http://head:8265"], /--ray-address needs --executor ray/],
   [[...needed, "--ray-token-file", "none"], /none of --ray-token-file cannot be read/],

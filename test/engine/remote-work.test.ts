@@ -25,7 +25,7 @@ afterEach(() => {
 });
 
 /** A backfill that waits for workers. */
-function start(work = new RemoteWork(), options: object = {}) {
+function start(work = new RemoteWork(0), options: object = {}) {
   const task = new Task();
   cleanUps.push(() => task.cancel());
   const reported: number[] = [];
@@ -43,17 +43,19 @@ async function ordered(work: RemoteWork) {
   await work.ordered();
   const order = work.order();
   if (!order) throw new Error("there is no order");
-  return { number: order.number, payload: order.payload, ...JSON.parse(order.text) };
+  return { number: order.number, ...JSON.parse(order.text) };
 }
 
 const tally = { assigned: 0, failed: 0, changed: 0, failures: [] };
-const part = (members: object) => JSON.stringify({ tally, file: "a.lance", ...members });
+const part = (key: string, members: object = {}) =>
+  JSON.stringify({ key, result: { tally, file: "a.lance", ...members } });
 
 it("an order has what a worker needs", async () => {
-  const { work } = start(new RemoteWork(), { predicate: "ID > 3", concurrency: 3 });
+  const { work } = start(new RemoteWork(0), { predicate: "ID > 3", concurrency: 3 });
   expect(work.order()).toBeNull();
   expect(await ordered(work)).toMatchObject({
     number: 1,
+    kind: "backfill",
     location: expect.stringContaining(location),
     column: "double",
     nullable: true,
@@ -63,17 +65,17 @@ it("an order has what a worker needs", async () => {
     batches: { least: 1, most: 4096 },
     concurrency: 3,
     function: { name: "double", inputs: ["id"], struct_field: null },
-    fragments: [
-      { id: 0, rows: 20, key: expect.stringMatching(/^[0-9a-f]{16}$/) },
-      { id: 1, rows: 10, key: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    tasks: [
+      { fragment: 0, units: 20, key: expect.stringMatching(/^[0-9a-f]{16}$/) },
+      { fragment: 1, units: 10, key: expect.stringMatching(/^[0-9a-f]{16}$/) },
     ],
   });
-  expect(String(work.order()?.payload)).toContain("def double(id)");
+  expect(String(work.order()?.function)).toContain("def double(id)");
 });
 
-it("the keys of fragments are the same for each run of a backfill", async () => {
+it("the keys of tasks are the same for each run of a job", async () => {
   const keys = async () =>
-    (await ordered(start().work)).fragments.map(({ key }: { key: string }) => key);
+    (await ordered(start().work)).tasks.map(({ key }: { key: string }) => key);
   const first = await keys();
   expect(await keys()).toEqual(first);
   expect(new Set(first).size).toBe(2);
@@ -81,32 +83,31 @@ it("the keys of fragments are the same for each run of a backfill", async () => 
 
 it("the progress of workers is that of the backfill", async () => {
   const { work, reported } = start();
-  const { fragments } = await ordered(work);
-  expect(work.progress(0, fragments[0].key, 15)).toBe(true);
-  expect(work.progress(1, fragments[1].key, 1_000)).toBe(true);
+  const { tasks } = await ordered(work);
+  expect(work.progress(tasks[0].key, 15)).toBe(true);
+  expect(work.progress(tasks[1].key, 1_000)).toBe(true);
   await waitFor("the progress", async () => reported.includes(25));
   // Of another state of the fragment.
-  expect(work.progress(0, fragments[1].key, 5)).toBe(false);
-  expect(work.progress(7, fragments[0].key, 5)).toBe(false);
+  expect(work.progress("0000000000000000", 5)).toBe(false);
 });
 
 it("a part that nothing needs is not taken", async () => {
   const { work, task, failure } = start();
-  const { fragments } = await ordered(work);
-  const [{ key }] = fragments;
-  expect(await work.deliver(part({ fragment: 0, key: "0000000000000000" }))).toBe(false);
+  const { tasks } = await ordered(work);
+  const [{ key }] = tasks;
+  expect(await work.deliver(part("0000000000000000"))).toBe(false);
   task.cancel();
   await failure;
   expect(work.order()).toBeNull();
   expect(work.orderNumber()).toBeNull();
-  expect(work.progress(0, key, 1)).toBe(false);
-  expect(await work.deliver(part({ fragment: 0, key }))).toBe(false);
+  expect(work.progress(key, 1)).toBe(false);
+  expect(await work.deliver(part(key))).toBe(false);
 });
 
 it("a file that is not the column of the fragment is refused, and the backfill goes on", async () => {
   const { work } = start();
-  const { fragments } = await ordered(work);
-  const [{ key }] = fragments;
+  const { tasks } = await ordered(work);
+  const [{ key }] = tasks;
   const [existing] = readdirSync(join(location, "data"));
   const cases: [object, RegExp][] = [
     [{ file: "../../a.lance" }, /has an invalid name/],
@@ -114,11 +115,11 @@ it("a file that is not the column of the fragment is refused, and the backfill g
     [{ file: existing }, /belongs to a version of the table/],
   ];
   for (const [members, message] of cases) {
-    const refused = work.deliver(part({ fragment: 0, key, ...members }));
+    const refused = work.deliver(part(key, members));
     await expect(refused).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
     await expect(refused).rejects.toThrow(message);
   }
-  await expect(work.deliver(part({ fragment: 0, key, file: "missing.lance" }))).rejects.toThrow();
+  await expect(work.deliver(part(key, { file: "missing.lance" }))).rejects.toThrow();
   await expect(work.deliver("{}")).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
   expect(work.order()).not.toBeNull();
 });
@@ -131,7 +132,7 @@ it("a failure of the workers fails the backfill, also one before it needs them",
     code: ErrorCode.InvalidInput,
     message: "the function has no head",
   });
-  const early = new RemoteWork();
+  const early = new RemoteWork(0);
   early.fail("no cluster", false);
   const later = start(early);
   expect(await later.failure).toMatchObject({

@@ -1,7 +1,7 @@
 //! Jobs on one table: backfill and compaction.
 
 use joust_core::Result;
-use joust_core::jobs::{backfill, maintenance};
+use joust_core::jobs::{backfill, maintenance, remote};
 use napi::Env;
 use napi::bindgen_prelude::{ClassInstance, Function, PromiseRaw};
 use napi_derive::napi;
@@ -107,7 +107,7 @@ pub struct CompactResult {
 }
 
 impl BackfillOptions {
-    fn into_core(self, workers: Option<backfill::RemoteWork>) -> Result<backfill::Backfill> {
+    fn into_core(self, workers: Option<remote::RemoteWork>) -> Result<backfill::Backfill> {
         Ok(backfill::Backfill {
             column: self.column,
             predicate: self.predicate,
@@ -164,7 +164,7 @@ impl Table {
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
         let work = task.context(reporter(on_progress)?);
         let workers = workers.map(|workers| workers.inner.clone());
-        let begun = workers.as_ref().map(backfill::RemoteWork::begin);
+        let begun = workers.as_ref().map(remote::RemoteWork::begin);
         let table = self.inner.clone();
         let done = async move {
             let _begun = begun;

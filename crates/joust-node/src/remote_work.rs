@@ -1,6 +1,6 @@
-//! Fragments of a backfill that workers outside of this process compute.
+//! Work of jobs that workers outside of this process do.
 
-use joust_core::jobs::backfill::{self, Part};
+use joust_core::jobs::remote::{self, Part};
 use joust_core::{Code, Error};
 use napi::Env;
 use napi::bindgen_prelude::{Buffer, PromiseRaw};
@@ -8,34 +8,34 @@ use napi_derive::napi;
 
 use crate::promise::promise;
 
-/// The work that a backfill leaves to workers. It belongs to one call of `backfill`.
+/// The work that a job leaves to workers. It belongs to one run of the job.
 #[napi]
 pub struct RemoteWork {
-    pub(crate) inner: backfill::RemoteWork,
+    pub(crate) inner: remote::RemoteWork,
 }
 
-/// What workers need to compute fragments of a column.
+/// What workers need for a round of a job.
 #[napi(object)]
 pub struct RemoteOrder {
     /// Later orders have greater numbers.
     pub number: f64,
     /// JSON text: the members of `Order` in joust-core.
     pub text: String,
-    /// The function as its client sent it.
-    pub payload: Buffer,
+    /// The function that its tasks call, as its client sent it. Absent: they call none.
+    pub function: Option<Buffer>,
 }
 
 #[napi]
 impl RemoteWork {
+    /// `min_bytes`: the job itself does work that reads fewer bytes of files, except for functions.
     #[napi(constructor)]
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
+    pub fn new(min_bytes: f64) -> Self {
         Self {
-            inner: backfill::RemoteWork::default(),
+            inner: remote::RemoteWork::new(min_bytes as u64),
         }
     }
 
-    /// Waits until the backfill has work for workers. False: it has ended without.
+    /// Waits until the job has work for workers. False: it has ended without.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn ordered<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, bool>> {
         let work = self.inner.clone();
@@ -44,13 +44,13 @@ impl RemoteWork {
         })
     }
 
-    /// The number of the current order; null: the backfill waits for no worker.
+    /// The number of the current order; null: the job waits for no worker.
     #[napi]
     pub fn order_number(&self) -> Option<f64> {
         self.inner.order().map(|(number, _)| number as f64)
     }
 
-    /// The current order; null: the backfill waits for no worker.
+    /// The current order; null: the job waits for no worker.
     #[napi]
     pub fn order(&self) -> napi::Result<Option<RemoteOrder>> {
         let Some((number, order)) = self.inner.order() else {
@@ -61,17 +61,18 @@ impl RemoteWork {
             text: order
                 .to_json()
                 .map_err(|error| napi::Error::from_reason(error.message().to_string()))?,
-            payload: order.payload.clone().into(),
+            function: order.function.clone().map(Buffer::from),
         }))
     }
 
-    /// Takes note of the computed rows of a fragment. Returns whether its values are still needed.
+    /// Takes note of how much of a task is done. Returns whether its result is still needed.
     #[napi]
-    pub fn progress(&self, fragment: f64, key: String, rows: f64) -> bool {
-        self.inner.progress(fragment as u64, &key, rows as u64)
+    pub fn progress(&self, key: String, units: f64) -> bool {
+        self.inner.progress(&key, units as u64)
     }
 
-    /// Hands over a fragment, as JSON text: the members of `Part` in joust-core. Returns whether the backfill needed it.
+    /// Hands over the result of a task, as JSON text: the members of `Part` in joust-core. Returns whether the job needed
+    /// it.
     #[napi(ts_return_type = "Promise<boolean>")]
     pub fn deliver<'env>(
         &self,
@@ -83,7 +84,7 @@ impl RemoteWork {
         promise(env, delivered, |taken| taken)
     }
 
-    /// Fails the backfill if it waits for workers. `available`: the workers have failed, and not their hosts.
+    /// Fails the job if it waits for workers. `available`: the workers have failed, and not their hosts.
     #[napi]
     pub fn fail(&self, message: String, available: bool) {
         let code = match available {

@@ -8,6 +8,7 @@ import type { Executor, RemoteJob } from "../executor.js";
 import { SERVER_STOPS } from "../jobs.js";
 import { JobsApi, RayError, type RayJob } from "./jobs-api.js";
 import type {
+  Claim,
   PartReport,
   ProgressReport,
   RemoteOrderReply,
@@ -51,14 +52,17 @@ interface RunningJob extends RemoteJob {
  * Runs the workers of jobs on a Ray cluster.
  *
  * Each job has one job of Ray at a time. Its id begins with that of the job, so that the next run of the job finds it:
- * no catalog stores it. Its driver asks this server for orders, and its tasks compute fragments.
+ * no catalog stores it. Its driver asks this server for orders, and its tasks do them.
  */
 export class RayExecutor implements Executor, WorkerCalls {
   readonly #running = new Map<string, RunningJob>();
   readonly #api: JobsApi;
   #package: WorkerPackage | undefined;
 
+  readonly minBytes: number;
+
   constructor(private readonly dependencies: RayExecutorDependencies) {
+    this.minBytes = dependencies.settings.minBytes;
     this.#api = new JobsApi(dependencies.settings);
   }
 
@@ -208,8 +212,8 @@ export class RayExecutor implements Executor, WorkerCalls {
   async claim(
     job: string,
     token: string,
-    installed: Readonly<Record<string, string>>,
-  ): Promise<string> {
+    { versions: installed, replacement }: Claim,
+  ): Promise<void> {
     const running = await this.#find(job, token);
     const { engine, lance } = versions();
     const needed: Record<string, string> = { joust_worker: engine, lance };
@@ -219,15 +223,13 @@ export class RayExecutor implements Executor, WorkerCalls {
       const remedy =
         name === "lance"
           ? `install pylance==${lance} on all nodes of the cluster`
-          : "cancel the job, and start the backfill again";
+          : "cancel the job, and start it again";
       const message = `the Ray cluster has ${name} ${found}, and this server needs ${version}: ${remedy}`;
       running.work.fail(message, true);
       throw invalidInput(message);
     }
-    const replaced = await this.dependencies.keys.replace(job, token);
-    if (replaced === undefined) throw unknownToken();
+    if (!(await this.dependencies.keys.replace(job, token, replacement))) throw unknownToken();
     running.isClaimed = true;
-    return replaced;
   }
 
   async order(job: string, token: string, known: string): Promise<RemoteOrderReply> {
@@ -243,25 +245,27 @@ export class RayExecutor implements Executor, WorkerCalls {
       order_id: `${running.run}-${order.number}`,
       order: {
         ...JSON.parse(order.text),
-        payload: order.payload.toString("base64"),
-        program: functionProgram(),
         cpus,
         gpus,
         storage_options: storageOptions ?? running.storageOptions,
-        limits: {
-          memory_bytes: limits.memoryBytes,
-          call_timeout_ms: limits.callTimeoutMs,
-          cpu_time_ms: limits.cpuTimeMs,
-          network: limits.network,
-          environment: limits.environment,
-        },
+        ...(order.function && {
+          payload: order.function.toString("base64"),
+          program: functionProgram(),
+          limits: {
+            memory_bytes: limits.memoryBytes,
+            call_timeout_ms: limits.callTimeoutMs,
+            cpu_time_ms: limits.cpuTimeMs,
+            network: limits.network,
+            environment: limits.environment,
+          },
+        }),
       },
     };
   }
 
   async progress(job: string, token: string, report: ProgressReport): Promise<boolean> {
     const { work } = await this.#claimed(job, token);
-    return work.progress(report.fragment, report.key, report.rows);
+    return work.progress(report.key, report.units);
   }
 
   async deliver(job: string, token: string, part: PartReport): Promise<boolean> {
@@ -301,21 +305,21 @@ const hasEnded = ({ status }: RayJob): boolean => status !== "PENDING" && status
 function endedEarly({ submission_id, status, message }: RayJob): RayError {
   const quoted = message?.trim().slice(-MAX_QUOTED);
   return new RayError(
-    `the Ray job ${submission_id} ended before its work was done (${status}${quoted ? `: ${quoted}` : ""}): look at its log with \`ray job logs ${submission_id}\`, and start the backfill again`,
+    `the Ray job ${submission_id} ended before its work was done (${status}${quoted ? `: ${quoted}` : ""}): look at its log with \`ray job logs ${submission_id}\`, and start the job again`,
     false,
   );
 }
 
 const forgotten = (address: string): RayError =>
   new RayError(
-    `Ray at ${address} does not know the job any more, because its head was restarted: start the backfill again`,
+    `Ray at ${address} does not know the job any more, because its head was restarted: start the job again`,
     false,
   );
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof RayError)) return `the workers on Ray have failed: ${error}`;
   if (!error.isTransient) return error.message;
-  return `${error.message}: check that the Ray head runs and that --ray-address names it, and start the backfill again`;
+  return `${error.message}: check that the Ray head runs and that --ray-address names it, and start the job again`;
 }
 
 const unknownToken = (): JoustError =>

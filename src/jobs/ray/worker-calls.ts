@@ -1,17 +1,14 @@
-/** The rows of a fragment that a worker has computed. */
+/** How much of a task is done. */
 export interface ProgressReport {
-  readonly fragment: number;
-  /** As in the order. */
+  /** The key of the task in the order. */
   readonly key: string;
-  readonly rows: number;
+  readonly units: number;
 }
 
-/** A fragment that a worker has computed: `Part` in joust-core. */
+/** The result of a task: `Part` in joust-core. */
 export interface PartReport {
-  readonly fragment: number;
   readonly key: string;
-  readonly file: string;
-  readonly tally: object;
+  readonly result: object;
 }
 
 /** Work for workers. Without an order they wait. */
@@ -21,19 +18,32 @@ export interface RemoteOrderReply {
   readonly order?: object;
 }
 
+/** How workers begin to work for a job. */
+export interface Claim {
+  /** Of the packages on Ray. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** The token to use from now on, which the workers have made. */
+  readonly replacement: string;
+}
+
 /**
  * What workers ask of the server, with the token of their job.
  *
  * @throws code 16 for a token of another job or of one that has ended; code 17 while the job does not run on this server
  */
 export interface WorkerCalls {
-  /** Replaces the token of a new job, which every user of the Ray cluster can read. @throws code 13 for other versions */
-  claim(job: string, token: string, versions: Readonly<Record<string, string>>): Promise<string>;
+  /**
+   * Replaces the token of a new job, which every user of the Ray cluster can read. The replacement is valid from then
+   * on, also if the reply is lost.
+   *
+   * @throws code 13 for other versions
+   */
+  claim(job: string, token: string, claim: Claim): Promise<void>;
   /** `known`: the id of the order that the workers have. */
   order(job: string, token: string, known: string): Promise<RemoteOrderReply>;
-  /** Returns whether the fragment is still needed. */
+  /** Returns whether the result of the task is still needed. */
   progress(job: string, token: string, report: ProgressReport): Promise<boolean>;
-  /** Returns whether the fragment was needed. @throws code 13 if its file has other rows or columns */
+  /** Returns whether the result was needed. @throws code 13 if it does not fit the task */
   deliver(job: string, token: string, part: PartReport): Promise<boolean>;
   /** The workers cannot do their work. */
   fail(job: string, token: string, message: string): Promise<void>;
@@ -43,8 +53,12 @@ export interface WorkerCalls {
 export interface WorkerKeys {
   /** A new key. Former ones of the job become invalid. */
   issue(job: string): Promise<{ id: string; token: string }>;
-  /** Another token in place of this one. Undefined if it is not of the job. */
-  replace(job: string, token: string): Promise<string | undefined>;
+  /**
+   * Puts another token in the place of this one. Returns false if this one is not of the job.
+   *
+   * @throws code 13 for a replacement without the format of a key
+   */
+  replace(job: string, token: string, replacement: string): Promise<boolean>;
   /** Whether a token is valid for a job. */
   isOf(job: string, token: string): Promise<boolean>;
   /** Whether workers have replaced the first token of a job. */

@@ -5,6 +5,7 @@ pub mod backfill;
 mod checkpoint;
 pub mod maintenance;
 pub mod prewarm;
+pub mod remote;
 mod row_failures;
 pub mod view_refresh;
 

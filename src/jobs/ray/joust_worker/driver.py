@@ -1,6 +1,5 @@
-"""The driver of a Ray job: gives the fragments of the server's orders to tasks, in groups."""
+"""The driver of a Ray job: gives the tasks of the server's orders to Ray tasks, in groups."""
 
-import base64
 import platform
 import time
 
@@ -8,33 +7,28 @@ import lance
 import ray
 
 from joust_worker import __version__
-from joust_worker.fragment import compute_fragments
-from joust_worker.function import RefusedFunction
+from joust_worker.kinds import KINDS
 from joust_worker.server import Ended, Refused, Server
 
 # Time between two questions for an order.
 INTERVAL_SECONDS = 1
 # A task whose process or host dies runs again, as after a failure of the network or of the store.
 RETRIES = {"max_retries": 3, "retry_exceptions": [OSError]}
-
-
-# Groups of fragments for each task that runs at the same time: with more of them the last ones end at the same time, with
-# fewer the function is loaded less often.
-GROUPS = 4
+# Ray tasks for each one that can run now. Ray adds nodes to the cluster only for tasks that wait.
+SUBMITTED = 2
 
 
 class Driver:
     def __init__(self, server):
         self.server = server
         self.order_id = None
-        self.order = None
+        self.order = self.kind = None
         # A reference to the order in the object store.
         self.shared = None
-        # Groups of fragments that no task computes yet.
+        # Tasks of the order that no Ray task does yet.
         self.pending = []
-        # The fragments of each task.
+        # The tasks of each Ray task.
         self.running = {}
-        self.compute = ray.remote(compute_fragments)
 
     def run(self):
         while True:
@@ -42,7 +36,7 @@ class Driver:
             self.start_tasks()
             self.take_results()
             if not self.running and not self.pending:
-                # A server that was restarted may need fragments again that a task has handed over before.
+                # A server that was restarted may need results again that a task has handed over before.
                 self.order_id = None
 
     def take_order(self):
@@ -52,30 +46,46 @@ class Driver:
             self.order_id, self.pending = None, []
         elif order_id != self.order_id:
             self.order_id, self.order = order_id, answer["order"]
-            self.order["payload"] = base64.b64decode(self.order["payload"])
+            self.kind = KINDS[self.order["kind"]]
             self.shared = ray.put(self.order)
-            running = {identity(one) for group in self.running.values() for one in group}
-            fragments = [one for one in self.order["fragments"] if identity(one) not in running]
-            self.pending = groups(fragments, GROUPS * self.slots())
+            running = {task["key"] for group in self.running.values() for task in group}
+            self.pending = [task for task in self.order["tasks"] if task["key"] not in running]
 
     def slots(self):
-        """How many tasks run at the same time."""
+        """How many Ray tasks can run at the same time now. Nodes may come and go."""
         cluster = ray.cluster_resources()
-        of = [cluster.get("CPU", 1) / self.order["cpus"]] if self.order["cpus"] > 0 else []
-        if self.order["gpus"] > 0:
-            of.append(cluster.get("GPU", 0) / self.order["gpus"])
-        slots = max(1, int(min(of, default=1)))
-        return min(slots, self.order["concurrency"] or slots)
+        resources = self.resources()
+        of = [cluster.get("CPU", 1) / resources["num_cpus"]] if resources["num_cpus"] > 0 else []
+        if resources["num_gpus"] > 0:
+            of.append(cluster.get("GPU", 0) / resources["num_gpus"])
+        return max(1, int(min(of, default=1)))
+
+    def resources(self):
+        gpus = self.order["gpus"] if self.kind.USES_GPUS else 0
+        return {"num_cpus": self.order["cpus"], "num_gpus": gpus}
 
     def start_tasks(self):
         if not self.pending:
             return
-        most = self.order["concurrency"] or len(self.pending) + len(self.running)
-        resources = {"num_cpus": self.order["cpus"], "num_gpus": self.order["gpus"]}
-        task = self.compute.options(name=f"joust: {self.order['column']}", **RETRIES, **resources)
+        slots = self.slots()
+        most = self.order["concurrency"] or SUBMITTED * slots
+        do_tasks = ray.remote(self.kind.do_tasks)
+        task = do_tasks.options(name=self.kind.title(self.order), **RETRIES, **self.resources())
         while self.pending and len(self.running) < most:
-            group = self.pending.pop(0)
+            group = self.next_group(min(slots, most))
             self.running[task.remote(self.server, self.shared, group)] = group
+
+    def next_group(self, slots):
+        """Takes the next tasks: neighbours, in groups of about the same number of units."""
+        group = [self.pending.pop(0)]
+        if self.kind.GROUPS is None:
+            return group
+        least = sum(task["units"] for task in self.order["tasks"]) / (self.kind.GROUPS * slots)
+        units = group[0]["units"]
+        while self.pending and units < least:
+            group.append(self.pending.pop(0))
+            units += group[-1]["units"]
+        return group
 
     def take_results(self):
         if not self.running:
@@ -89,38 +99,21 @@ class Driver:
             except ray.exceptions.RayTaskError as error:
                 if isinstance(error.cause, Ended):
                     raise error.cause from error
-                raise Failed(self.order["column"], error.cause) from error
+                raise Failed(self.kind.purpose(self.order), error.cause) from error
             except ray.exceptions.RayError as error:
-                raise Failed(self.order["column"], error) from error
+                raise Failed(self.kind.purpose(self.order), error) from error
 
 
 class Failed(Exception):
-    """A column cannot be computed."""
+    """Tasks cannot be done."""
 
-    def __init__(self, column, error):
+    def __init__(self, purpose, error):
         text = str(error).strip()
-        if not isinstance(error, (Refused, RefusedFunction)):
+        if not isinstance(error, Refused):
             # Of Ray's own errors, the first line says what happened.
             first = text.splitlines()[0] if text else ""
-            text = f"workers on Ray could not compute the column `{column}`: {type(error).__name__}: {first}"
+            text = f"workers on Ray could not {purpose}: {type(error).__name__}: {first}"
         super().__init__(text)
-
-
-def identity(fragment):
-    return fragment["id"], fragment["key"]
-
-
-def groups(fragments, count):
-    """Neighbouring fragments, in groups of about the same number of rows."""
-    least = sum(one["rows"] for one in fragments) / count
-    made, rows = [], 0
-    for fragment in fragments:
-        if not made or rows >= least:
-            made.append([])
-            rows = 0
-        made[-1].append(fragment)
-        rows += fragment["rows"]
-    return made
 
 
 def main():

@@ -16,6 +16,8 @@ import time
 
 import pyarrow
 
+from joust_worker.server import Refused
+
 START_SECONDS = 600
 OPEN_FILES = 256
 # The task fails if more rows end their process: the function does so, not its rows.
@@ -30,7 +32,7 @@ MOST_QUOTED = 500
 DEVICES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
-class RefusedFunction(Exception):
+class RefusedFunction(Refused):
     """The function cannot run. The message says what is missing."""
 
 
@@ -41,7 +43,7 @@ class ProcessEnded(Exception):
 class Process:
     """A process that has loaded the function."""
 
-    def __init__(self, order, output):
+    def __init__(self, order, payload, output):
         self.limits = order["limits"]
         self.directory = tempfile.mkdtemp(prefix="joust-function-")
         self.timer = None
@@ -67,12 +69,12 @@ class Process:
         self.errors = threading.Thread(target=self.read_errors, daemon=True)
         self.errors.start()
         try:
-            self.load(order, output)
+            self.load(order, payload, output)
         except BaseException:
             self.close()
             raise
 
-    def load(self, order, output):
+    def load(self, order, payload, output):
         function = order["function"]
         start = {
             "name": function["name"],
@@ -85,7 +87,7 @@ class Process:
             "network": self.limits["network"],
         }
         schema = encoded(pyarrow.schema([output]), [])
-        exchange = [(start, order["payload"]), ({}, schema)]
+        exchange = [(start, payload), ({}, schema)]
         started, _ = self.exchange(exchange, START_SECONDS, "it took longer than 10 minutes to load")
         if started.get("error") is not None:
             name = function["name"]
@@ -162,8 +164,8 @@ class Process:
 class Function:
     """Calls the function of an order with as many rows as it computes in about half a second."""
 
-    def __init__(self, order, output):
-        self.order, self.output = order, output
+    def __init__(self, order, payload, output):
+        self.order, self.payload, self.output = order, payload, output
         self.least, self.most = order["batches"]["least"], order["batches"]["most"]
         self.rows = min(max(FIRST_ROWS, self.least), self.most)
         self.process = None
@@ -218,7 +220,7 @@ class Function:
     def started(self):
         while self.process is None:
             try:
-                self.process = Process(self.order, self.output)
+                self.process = Process(self.order, self.payload, self.output)
                 self.lost_starts = 0
             except ProcessEnded as ended:
                 self.lost_starts += 1

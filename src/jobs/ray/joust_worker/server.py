@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import secrets
 import time
 import urllib.error
 import urllib.request
@@ -18,7 +19,7 @@ class Ended(Exception):
 
 
 class Refused(Exception):
-    """The server cannot use what it got. The message says why."""
+    """The work cannot be done, or the server cannot use its result. The message says why."""
 
 
 class Server:
@@ -34,7 +35,21 @@ class Server:
 
     def claim(self, versions):
         """Replaces the token of the environment, which every user of the Ray cluster can read."""
-        self.token = self.post("claim", {"versions": versions})["token"]
+        replacement = f"joust_{secrets.token_urlsafe(32)}"
+        try:
+            self.post("claim", {"versions": versions, "replacement": replacement})
+        except Ended as ended:
+            # A request whose reply was lost has perhaps taken effect. If not, the next request fails.
+            print(f"the token is perhaps replaced already: {ended}", flush=True)
+        self.token = replacement
+
+    def report(self, key, units):
+        """Reports how much of a task is done. Returns whether its result is still needed."""
+        return self.post("report", {"progress": {"key": key, "units": units}})["wanted"]
+
+    def hand_over(self, key, result):
+        """Hands over the result of a task. Returns whether it was needed."""
+        return self.post("report", {"part": {"key": key, "result": result}})["wanted"]
 
     def post(self, call, members):
         """Sends a request until there is a reply."""

@@ -8,10 +8,13 @@ export const claimRemoteJob = operation({
   id: "ClaimRemoteJob",
   path: "/v1/jobs/worker/claim",
   summary: "Begin to work for a job: replaces its token",
-  body: workerBody({ versions: mapOf(Type.String()) }),
-  reply: Type.Object({ token: Type.String() }),
-  async handle(services, { payload: { job_id, token, versions } }) {
-    const replaced = await workersOf(services).claim(job_id, token, versions);
-    return { kind: "json", value: { token: replaced } };
+  body: workerBody({
+    versions: mapOf(Type.String()),
+    replacement: Type.String({ description: "a new key, which replaces the token" }),
+  }),
+  reply: Type.Object({}),
+  async handle(services, { payload: { job_id, token, versions, replacement } }) {
+    await workersOf(services).claim(job_id, token, { versions, replacement });
+    return { kind: "json", value: {} };
   },
 });

@@ -1,19 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../../api/operation.js";
-import { fragmentNumber, workerBody, workerOperation, workersOf } from "./worker-request.js";
+import { workerBody, workerOperation, workersOf } from "./worker-request.js";
 
-const count = Type.Integer({ minimum: 0 });
-
-const fragment = { fragment: fragmentNumber, key: Type.String() };
-
-const tally = Type.Object({
-  assigned: count,
-  failed: count,
-  changed: count,
-  failures: Type.Array(
-    Type.Object({ fragment: fragmentNumber, offset: count, message: Type.String() }),
-  ),
-});
+const task = { key: Type.String({ description: "as in the order" }) };
 
 export const reportRemoteWork = operation({
   ...workerOperation,
@@ -21,11 +10,11 @@ export const reportRemoteWork = operation({
   path: "/v1/jobs/worker/report",
   summary: "Report the progress, the result or the failure of workers of a job",
   body: workerBody({
-    progress: Type.Optional(Type.Object({ ...fragment, rows: count })),
-    part: Type.Optional(Type.Object({ ...fragment, file: Type.String(), tally })),
+    progress: Type.Optional(Type.Object({ ...task, units: Type.Integer({ minimum: 0 }) })),
+    part: Type.Optional(Type.Object({ ...task, result: Type.Object({}) })),
     failure: Type.Optional(Type.String()),
   }),
-  reply: Type.Object({ wanted: Type.Boolean({ description: "the fragment is needed" }) }),
+  reply: Type.Object({ wanted: Type.Boolean({ description: "the result is needed" }) }),
   async handle(services, { payload }) {
     const { job_id, token, progress, part, failure } = payload;
     const workers = workersOf(services);

@@ -36,5 +36,3 @@ export function workersOf({ workerCalls }: Pick<Services, "workerCalls">): Worke
     "this server runs all jobs itself: start it with --executor ray",
   );
 }
-
-export const fragmentNumber = Type.Integer({ minimum: 0 });

@@ -71,7 +71,9 @@ export const otherCases: Cases = {
   CancelJob: [json(ofJob)],
   PauseJob: [json(ofJob)],
   ResumeJob: [json(ofJob)],
-  ClaimRemoteJob: [json((names) => ({ ...ofWorker(names), versions: {} }), noWorkers)],
+  ClaimRemoteJob: [
+    json((names) => ({ ...ofWorker(names), versions: {}, replacement: "none" }), noWorkers),
+  ],
   GetRemoteOrder: [json((names) => ({ ...ofWorker(names), known: "" }), noWorkers)],
   ReportRemoteWork: [json((names) => ({ ...ofWorker(names), failure: "x" }), noWorkers)],
 

@@ -10,12 +10,12 @@ use lance::dataset::fragment::FileFragment;
 
 use super::Backfill;
 use super::binding::{Binding, Computation};
-use super::order::{Order, ordered};
-use super::remote::RemoteWork;
+use super::remote::RemoteFragments;
 use super::run::Wanted;
 use super::stage::{Staged, stage};
 use crate::error::Result;
 use crate::functions::{BatchBounds, Function, FunctionRun, Functions};
+use crate::jobs::remote::RemoteWork;
 use crate::schema::FunctionColumn;
 use crate::table::Table;
 use crate::work::WorkContext;
@@ -91,26 +91,17 @@ impl Wanted<'_> {
                 payload,
                 column,
             }) => {
-                let order = Order {
-                    location: dataset.uri().to_string(),
-                    version: dataset.version_id(),
-                    column: binding.name().to_string(),
-                    nullable: binding.nullable,
-                    function: column.clone(),
-                    arguments: binding.arguments.places().to_vec(),
-                    condition: binding.condition_sql.clone(),
+                let remote_fragments = RemoteFragments {
+                    dataset,
+                    binding,
+                    fragments,
+                    function: column,
+                    payload: payload.clone(),
                     changed_since: since,
                     batches: batches(self.backfill)?,
                     concurrency: self.backfill.concurrency,
-                    fragments: fragments
-                        .iter()
-                        .map(|fragment| ordered(fragment, &binding, since))
-                        .collect(),
-                    payload: payload.clone(),
                 };
-                return Ok(remote
-                    .stage(order, fragments, dataset, binding, work)
-                    .boxed());
+                return Ok(remote_fragments.stage(remote, work)?.boxed());
             }
             Some(Calls::Local(run)) => Some(run.clone()),
             None => None,

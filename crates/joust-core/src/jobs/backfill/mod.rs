@@ -9,7 +9,6 @@ mod binding;
 mod calls;
 mod changed;
 mod evaluate;
-mod order;
 mod remote;
 mod run;
 mod slices;
@@ -19,10 +18,9 @@ mod staged_files;
 pub(super) use binding::is_computed_with_sql;
 pub use changed::Since;
 pub(super) use changed::has_changed;
-pub use order::{Order, Part};
-pub use remote::RemoteWork;
 
 use super::RowFailure;
+use super::remote::RemoteWork;
 
 /// What to fill.
 #[derive(Debug, Clone, Default)]

@@ -35,7 +35,7 @@ const INPUT_BYTES: usize = 16 << 20;
 /// Rows that tell the size of the others.
 const PROBED_ROWS: usize = 8;
 /// Bytes that may be read ahead of the computation.
-pub const READ_AHEAD_BYTES: u64 = 32 << 20;
+const READ_AHEAD_BYTES: u64 = 32 << 20;
 
 /// The state of a fragment from which values were computed; another state needs other values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,16 +1,20 @@
 """Computes the column of one fragment into a file that no version of the table names."""
 
+import base64
 import time
 import uuid
 
-import lance
 import numpy
 import pyarrow
 import pyarrow.compute
 from lance.file import LanceFileWriter
 
-from joust_worker import LANCE_VERSION
 from joust_worker.function import Function, RefusedFunction
+from joust_worker.tables import open_table
+
+# With more groups the last ones end at the same time, with fewer the function is loaded less often.
+GROUPS = 4
+USES_GPUS = True
 
 ROW_ADDRESS = "_rowaddr"
 LAST_UPDATED = "_row_last_updated_at_version"
@@ -26,36 +30,38 @@ class Unwanted(Exception):
     """The server does not need the fragment any more."""
 
 
-def compute_fragments(server, order, fragments):
-    """A Ray task. All its fragments use one process of the function."""
-    if lance.__version__ != LANCE_VERSION:
-        raise RefusedFunction(
-            f"a Ray node has pylance {lance.__version__}, and this server needs {LANCE_VERSION}: "
-            f"install pylance=={LANCE_VERSION} on all nodes"
-        )
-    dataset = lance.dataset(
-        order["location"], version=order["version"], storage_options=order["storage_options"]
-    )
+def title(order):
+    return f"joust: {order['column']}"
+
+
+def purpose(order):
+    return f"compute the column `{order['column']}`"
+
+
+def do_tasks(server, order, tasks):
+    """All fragments use one process of the function."""
+    dataset = open_table(order)
     column = dataset.schema.field(order["column"])
     if isinstance(column.type, pyarrow.BaseExtensionType):
         raise RefusedFunction(
             f"column `{column.name}` has the type {column.type}, which workers cannot write: "
             "declare it with another type, or start the server with --functions subprocess"
         )
-    with Function(order, pyarrow.field(column.name, column.type)) as function:
-        for fragment in fragments:
+    payload = base64.b64decode(order["payload"])
+    with Function(order, payload, pyarrow.field(column.name, column.type)) as function:
+        for task in tasks:
             try:
-                part = Fragment(server, order, dataset, column, fragment).compute(function)
-                server.post("report", {"part": part})
+                result = Fragment(server, order, dataset, column, task).compute(function)
+                server.hand_over(task["key"], result)
             except Unwanted:
                 pass
 
 
 class Fragment:
-    def __init__(self, server, order, dataset, column, ordered):
-        self.server, self.order, self.ordered = server, order, ordered
+    def __init__(self, server, order, dataset, column, task):
+        self.server, self.order, self.task = server, order, task
         self.dataset, self.column = dataset, column
-        self.fragment = dataset.get_fragment(ordered["id"])
+        self.fragment = dataset.get_fragment(task["fragment"])
         self.tally = {"assigned": 0, "failed": 0, "changed": 0, "failures": []}
         self.done = 0
 
@@ -76,8 +82,7 @@ class Fragment:
             writer.write_batch(pyarrow.record_batch([values], schema=schema))
             self.done += batch.num_rows
         writer.close()
-        fragment = {"fragment": self.ordered["id"], "key": self.ordered["key"]}
-        return {**fragment, "file": name, "tally": self.tally}
+        return {"file": name, "tally": self.tally}
 
     def batches(self):
         """All stored rows in their order, deleted ones included."""
@@ -160,7 +165,7 @@ class Fragment:
         tally["failed"] += len(failures)
         for row, message in failures[: MOST_FAILURES - len(tally["failures"])]:
             offset = self.done + int(rows[row])
-            failure = {"fragment": self.ordered["id"], "offset": offset, "message": message}
+            failure = {"fragment": self.task["fragment"], "offset": offset, "message": message}
             tally["failures"].append(failure)
 
     def report_later(self, computed):
@@ -170,8 +175,7 @@ class Fragment:
 
     def report(self, rows):
         """Reports the computed rows, and learns whether the fragment is still needed."""
-        progress = {"fragment": self.ordered["id"], "key": self.ordered["key"], "rows": rows}
-        if not self.server.post("report", {"progress": progress})["wanted"]:
+        if not self.server.report(self.task["key"], rows):
             raise Unwanted
         self.reported = time.monotonic()
 

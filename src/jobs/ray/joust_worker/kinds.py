@@ -1,0 +1,12 @@
+"""What workers can do: a module for each kind of order. Each of them has
+
+- `GROUPS`: how many groups of tasks there are for each Ray task that runs at the same time; None: each task is a group,
+- `USES_GPUS`: whether its Ray tasks reserve graphics processors,
+- `title(order)`: the name of its Ray tasks,
+- `purpose(order)`: what it does, for the message of a failure: "could not ...",
+- `do_tasks(server, order, tasks)`: does a group of tasks in a Ray task, and hands each result over to the server.
+"""
+
+from joust_worker import backfill
+
+KINDS = {"backfill": backfill}
