@@ -2,16 +2,18 @@ import { closeSync, fsyncSync, mkdirSync, openSync, rmSync, writeSync } from "no
 import { dirname } from "node:path";
 import type { KeyStore } from "../catalog/keys.js";
 import { hashKey, newKey } from "./key.js";
+import { isWorkerKey } from "./worker-keys.js";
 
 /**
- * Creates an admin key if the catalog has no key, so that a new server is usable. Writes the key to a file
+ * Creates an admin key if the catalog has no key, so that a new server is usable. Keys of workers do not count. Writes the key to a file
  * that only this user can read: output would appear in the logs of a container. Returns the path of the
  * file; undefined if the catalog has a key.
  *
  * @throws the file system's error if the file cannot be written; the catalog then stays without a key
  */
 export async function createFirstKey(keys: KeyStore, file: string): Promise<string | undefined> {
-  if ((await keys.count()) > 0) return undefined;
+  const all = await keys.list();
+  if (!all.every(isWorkerKey)) return undefined;
   const key = newKey();
   const path = writeNewFile(file, `${key}\n`);
   try {

@@ -7,7 +7,13 @@ import { hashKey, looksLikeKey, newKey } from "./key.js";
 /** As long as the files of a backfill stay that was not committed, ms. */
 const LIFETIME = 7 * 24 * 3_600_000;
 
-const nameOf = (job: string): string => `workers of job ${job}`;
+const PREFIX = "workers of job ";
+
+const nameOf = (job: string): string => PREFIX + job;
+
+/** Whether a key is of workers, and not of a user. */
+export const isWorkerKey = ({ role, name }: Pick<KeyRecord, "role" | "name">): boolean =>
+  role === "none" && name.startsWith(PREFIX);
 
 /** Keys of the catalog with the name of a job and without a role: they authenticate its workers. */
 export class StoredWorkerKeys implements WorkerKeys {
@@ -48,14 +54,23 @@ export class StoredWorkerKeys implements WorkerKeys {
     await this.keys.revoke(id);
   }
 
+  /** Removes the keys of the jobs that are not active: they ended while no server ran. */
+  async revokeInactive(isActive: (job: string) => Promise<boolean>): Promise<void> {
+    for (const key of await this.keys.list()) {
+      if (isWorkerKey(key) && !(await isActive(key.name.slice(PREFIX.length)))) {
+        await this.keys.revoke(key.id);
+      }
+    }
+  }
+
   async #find(job: string, token: string): Promise<KeyRecord | undefined> {
     const record = await this.keys.findByHash(hashKey(token).toString("hex"));
     const isValid = record && (record.expiresMillis ?? Number.POSITIVE_INFINITY) > Date.now();
-    return isValid && record.role === "none" && record.name === nameOf(job) ? record : undefined;
+    return isValid && isWorkerKey(record) && record.name === nameOf(job) ? record : undefined;
   }
 
   async #of(job: string): Promise<KeyRecord[]> {
     const keys = await this.keys.list();
-    return keys.filter(({ name, role }) => role === "none" && name === nameOf(job));
+    return keys.filter((key) => isWorkerKey(key) && key.name === nameOf(job));
   }
 }

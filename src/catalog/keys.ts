@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "kysely";
 import type { CatalogDatabase } from "../database/database.js";
 import type { ApiKeysRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
@@ -33,7 +32,6 @@ export interface KeyStore {
   findByHash(hash: string): Promise<KeyRecord | undefined>;
   /** Synchronous lookup. Null: no such key. Undefined: only `findByHash` can answer. */
   findByHashSync(hash: string): KeyRecord | null | undefined;
-  count(): Promise<number>;
 }
 
 /** Postgres: largest age of a cached answer, ms. */
@@ -161,16 +159,6 @@ export class SqlKeyStore implements KeyStore {
       else addToCache(this.#cachedMisses, hex, until);
     }
     return keys;
-  }
-
-  async count(): Promise<number> {
-    const row = await available(
-      this.db.read
-        .selectFrom("api_keys")
-        .select(sql<number>`count(*)`.as("count"))
-        .executeTakeFirstOrThrow(),
-    );
-    return Number(row.count);
   }
 }
 

@@ -7,6 +7,9 @@ import type { JobRecord } from "./jobs.js";
 export const ACTIVE = ["QUEUED", "RUNNING"] as const;
 export const ENDED = ["DONE", "FAILED", "CANCELLED"] as const;
 
+export const isActive = ({ state }: Pick<JobRecord, "state">): boolean =>
+  ACTIVE.some((active) => active === state);
+
 export const jobRecord = (row: Selectable<JobsRow>): JobRecord => ({
   id: row.id,
   kind: row.kind,

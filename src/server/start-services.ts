@@ -13,6 +13,7 @@ import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
 import { maintenance as maintenanceJob } from "../jobs/maintenance.js";
 import { RayExecutor } from "../jobs/ray/ray-executor.js";
+import { isActive } from "../jobs/record.js";
 import { startJobs } from "../jobs/runner.js";
 import { versionCleanUp } from "../jobs/version-clean-up.js";
 import { viewRefresh } from "../jobs/view-refresh.js";
@@ -49,13 +50,12 @@ export async function startServices(
   const orphans = { catalog: store.catalog, engine, storageOptions, log };
   await removeOrphanedTables(orphans);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
-  const executor =
-    config.ray &&
-    new RayExecutor({
-      settings: config.ray,
-      keys: new StoredWorkerKeys(store.keys),
-      log,
-    });
+  const workerKeys = new StoredWorkerKeys(store.keys);
+  await workerKeys.revokeInactive(async (id) => {
+    const job = await store.jobs.find(id);
+    return job !== undefined && isActive(job);
+  });
+  const executor = config.ray && new RayExecutor({ settings: config.ray, keys: workerKeys, log });
   const jobs = startJobs({
     store: store.jobs,
     catalog,

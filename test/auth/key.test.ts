@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { createFirstKey } from "../../src/auth/first-key.js";
 import { hashKey, looksLikeKey, newKey } from "../../src/auth/key.js";
 import { allows } from "../../src/auth/roles.js";
+import { StoredWorkerKeys } from "../../src/auth/worker-keys.js";
 import { openCatalog } from "../../src/server/open-catalog.js";
 import { createLogger } from "../../src/telemetry/logger.js";
 import { tempDir } from "../harness/temp.js";
@@ -40,6 +41,16 @@ describe("an API key", () => {
     await store.close();
   });
 
+  it("is created if the only keys are those of workers", async () => {
+    const root = tempDir("first-key");
+    const log = createLogger("silent");
+    const store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
+    await new StoredWorkerKeys(store.keys).issue("a");
+    const file = join(root, "admin-key");
+    expect(await createFirstKey(store.keys, file)).toBe(file);
+    await store.close();
+  });
+
   it("never replaces an existing file, and is not created if the file cannot be written", async () => {
     const root = tempDir("first-key");
     const log = createLogger("silent");
@@ -47,7 +58,7 @@ describe("an API key", () => {
     const file = join(root, "admin-key");
     writeFileSync(file, "of another server");
     await expect(createFirstKey(store.keys, join(file, "below"))).rejects.toThrow(/EEXIST|ENOTDIR/);
-    expect(await store.keys.count()).toBe(0);
+    expect(await store.keys.list()).toEqual([]);
     expect(await createFirstKey(store.keys, file)).toBe(`${file}-2`);
     expect(readFileSync(file, "utf8")).toBe("of another server");
     const key = readFileSync(`${file}-2`, "utf8").trim();

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { newKey } from "../../src/auth/key.js";
+import { hashKey, newKey } from "../../src/auth/key.js";
 import { StoredWorkerKeys } from "../../src/auth/worker-keys.js";
 import { ErrorCode } from "../../src/foundation/errors.js";
 import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
@@ -65,6 +65,18 @@ describe("the keys of workers", () => {
       vi.spyOn(Date, "now").mockReturnValue(now + 8 * DAYS);
       expect(await workers.isOf("a", token)).toBe(false);
       vi.restoreAllMocks();
+    });
+
+    it("are removed if their job is not active", async () => {
+      const { keys } = await newCatalog().open();
+      const workers = new StoredWorkerKeys(keys);
+      await workers.issue("ended");
+      const { token } = await workers.issue("active");
+      const user = await keys.create({ name: "user", role: "none", hash: hashKey(newKey()) });
+      await workers.revokeInactive(async (job) => job === "active");
+      expect(await workers.isOf("active", token)).toBe(true);
+      const left = (await keys.list()).map(({ name }) => name);
+      expect(left.sort()).toEqual([user.name, "workers of job active"].sort());
     });
 
     it("do not admit other keys of the same name", async () => {

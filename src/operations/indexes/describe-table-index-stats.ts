@@ -5,9 +5,10 @@ import { branch, count, nothing, version } from "../../api/schemas.js";
 import type { IndexStats, Table } from "../../engine/index.js";
 import { ErrorCode, hasCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import type { JobRecord } from "../../jobs/jobs.js";
+import { isActive } from "../../jobs/record.js";
 import { onTable } from "../../tables/open-table.js";
 import { branchName, onBranch, readOptions } from "../../tables/target.js";
-import { buildsOnBranch, isActive, specOf } from "./index-entries.js";
+import { buildsOnBranch, specOf } from "./index-entries.js";
 
 export const describeTableIndexStats = operation({
   id: "DescribeTableIndexStats",

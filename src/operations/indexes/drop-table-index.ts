@@ -5,9 +5,9 @@ import { branch, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { Table } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
+import { isActive } from "../../jobs/record.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
-import { isActive } from "./index-entries.js";
 import { buildName } from "./index-request.js";
 
 export const dropTableIndex = operation({

@@ -1,6 +1,7 @@
 import { compareNames } from "../../api/paging.js";
 import type { IndexDescription } from "../../engine/index.js";
 import type { JobRecord } from "../../jobs/jobs.js";
+import { isActive } from "../../jobs/record.js";
 import type { IndexSpec } from "./index-request.js";
 
 /** An entry of an index listing. */
@@ -26,9 +27,6 @@ const statusOf = {
   RUNNING: "Building",
   FAILED: "Failed",
 } as const;
-
-export const isActive = (job: JobRecord): boolean =>
-  job.state === "QUEUED" || job.state === "RUNNING";
 
 /** Filters a table's jobs: the index builds on one branch. */
 export const buildsOnBranch = (
