@@ -1,9 +1,15 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { zip } from "./zip.js";
+import { type Zippable, zipSync } from "fflate";
 
 /** The folder of the Python package, beside this file also in `dist`. */
 const FOLDER = "joust_worker";
+
+/** Of all files: equal files make equal archives. Archives have local times, from 1980 on. */
+const TIME = new Date(1980, 0, 1);
+/** An ordinary file that all users may read, on Unix. */
+const MODE = 0o100644 << 16;
+const UNIX = 3;
 
 /** The package `joust_worker` as Ray stores it: an archive whose name is its content. */
 export class WorkerPackage {
@@ -13,12 +19,11 @@ export class WorkerPackage {
   constructor() {
     const folder = new URL(`${FOLDER}/`, import.meta.url);
     const names = readdirSync(folder).filter((name) => name.endsWith(".py"));
-    this.archive = zip(
-      names.sort().map((name) => ({
-        name: `${FOLDER}/${name}`,
-        content: readFileSync(new URL(name, folder)),
-      })),
-    );
+    const files: Zippable = {};
+    for (const name of names.sort()) {
+      files[`${FOLDER}/${name}`] = readFileSync(new URL(name, folder));
+    }
+    this.archive = Buffer.from(zipSync(files, { mtime: TIME, attrs: MODE, os: UNIX }));
     const digest = createHash("sha256").update(this.archive).digest("hex");
     this.name = `_ray_pkg_${digest.slice(0, 16)}.zip`;
   }
