@@ -6,10 +6,11 @@ import { tempDir } from "../harness/temp.js";
 
 const cwd = tempDir("config");
 const load = (...args: string[]) => loadConfig(args, { env: {}, cwd });
-const needed = [
-  ...["--executor", "ray", "--functions", "ray"],
+const cluster = [
+  ...["--executor", "ray"],
   ...["--ray-address", "http://head:8265/", "--ray-server-url", "https://joust:2333"],
 ];
+const needed = [...cluster, "--functions", "ray"];
 
 it("all jobs run in the server by default", () => {
   expect(load().ray).toBeUndefined();
@@ -37,7 +38,7 @@ it("Ray has the limits of functions by default, and the server runs none itself"
 });
 
 it.each(["off", "subprocess"])("Ray runs other jobs with --functions %s", (where) => {
-  const { ray, functions } = load(...needed, "--functions", where, "--ray-min-bytes", "5MiB");
+  const { ray, functions } = load(...cluster, "--functions", where, "--ray-min-bytes", "5MiB");
   expect(ray).toMatchObject({ runsFunctions: false, minBytes: 5 * 2 ** 20 });
   expect(functions !== undefined).toBe(where === "subprocess");
 });

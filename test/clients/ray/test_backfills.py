@@ -3,11 +3,9 @@
 import json
 import os
 import re
+import secrets
 import signal
-import subprocess
 import time
-import urllib.error
-import urllib.request
 import uuid
 from pathlib import Path
 
@@ -16,11 +14,20 @@ import pyarrow as pa
 import pytest
 from data import items
 from function_columns import FunctionColumns
-from joust_server import REPOSITORY, JoustServer, TemporaryRoot, free_port
+from joust_server import JoustServer, TemporaryRoot, free_port
 from lance.file import LanceFileWriter
 from ray_head import FINAL, RayHead
-
-import lancedb
+from ray_jobs import (
+    call,
+    connect,
+    keys,
+    options,
+    progressed,
+    ray_job,
+    stop,
+    stored,
+    wait_until,
+)
 
 FRAGMENT = 300
 FRAGMENTS = 6
@@ -35,31 +42,6 @@ def double(id):
 """
 
 
-@pytest.fixture(scope="module")
-def head():
-    with RayHead() as running:
-        yield running
-
-
-def options(head: RayHead, port: int, maintenance: str = "off") -> list[str]:
-    return [
-        *("--executor", "ray", "--functions", "ray", "--maintenance", maintenance),
-        *("--ray-address", head.address, "--ray-token-file", str(head.token_file)),
-        *("--ray-server-url", f"http://127.0.0.1:{port}", "--auto-refresh-interval", "1s"),
-        *("--function-timeout", "10s", "--function-env", "GREETING=hello"),
-    ]
-
-
-@pytest.fixture
-def server(head):
-    port = free_port()
-    with (
-        TemporaryRoot() as root,
-        JoustServer(root, port=port, arguments=options(head, port)) as running,
-    ):
-        yield running
-
-
 @pytest.fixture
 def columns(server):
     table = connect(server).create_table("t", items(FRAGMENT))
@@ -68,36 +50,14 @@ def columns(server):
     return FunctionColumns(server, "t")
 
 
-def stored(server: JoustServer) -> lance.LanceDataset:
-    return lance.dataset(str(Path(server.root, "t.lance")))
+def replacement() -> str:
+    """A token as the driver of Ray makes it."""
+    return f"joust_{secrets.token_urlsafe(32)}"
 
 
 def rows(server: JoustServer, column: str) -> dict:
     read = stored(server).to_table(columns=["id", column])
     return dict(zip(read["id"].to_pylist(), read[column].to_pylist(), strict=True))
-
-
-def connect(server: JoustServer):
-    return lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
-
-
-def wait_until(condition, seconds: float = 60):
-    deadline = time.monotonic() + seconds
-    while not (met := condition()):
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.05)
-    return met
-
-
-def progressed(columns: FunctionColumns, job: str, least: int = 1) -> None:
-    """Waits until Ray has computed so many rows."""
-
-    def has_progressed():
-        described = columns.job(job)
-        assert described["job_state"] in ("QUEUED", "IN_PROGRESS"), described
-        return (described.get("progress") or {}).get("completed", 0) >= least
-
-    wait_until(has_progressed)
 
 
 def check_doubled(server: JoustServer) -> None:
@@ -111,29 +71,6 @@ def check_doubled(server: JoustServer) -> None:
     files = {path.name for path in Path(server.root, "t.lance", "data").iterdir()}
     former = FRAGMENTS
     assert len(files - named) <= former, "files that no version names"
-
-
-def keys(server: JoustServer) -> str:
-    command = ["node", REPOSITORY / "dist/cli/main.js", "key", "list", server.root]
-    return subprocess.check_output(command, text=True)
-
-
-def call(server: JoustServer, path: str, body: dict) -> tuple[int, dict]:
-    """A request of a worker, with its own token."""
-    headers = {"authorization": f"Bearer {body['token']}", "content-type": "application/json"}
-    url = f"{server.url}/v1/jobs/worker/{path}"
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    try:
-        with urllib.request.urlopen(request) as reply:
-            return reply.status, json.load(reply)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
-
-
-def ray_job(head: RayHead, job: str) -> dict:
-    """The only Ray job of a job."""
-    (only,) = wait_until(lambda: head.jobs(job))
-    return only
 
 
 def test_a_column_is_computed_on_ray(head, server, columns):
@@ -252,15 +189,6 @@ def test_another_server_takes_over_a_job(head, server, columns):
     server.__enter__()
 
 
-def stop(head: RayHead, submission: str) -> None:
-    url = f"{head.address}/api/jobs/{submission}"
-    headers = {"authorization": f"Bearer {head.token}"}
-    urllib.request.urlopen(urllib.request.Request(f"{url}/stop", b"", headers)).read()
-    wait_until(lambda: any(
-        one["status"] in FINAL for one in head.jobs() if one["submission_id"] == submission
-    ))
-
-
 def test_a_cancelled_job_stops_its_ray_job(head, server, columns):
     columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
     version = stored(server).version
@@ -273,6 +201,23 @@ def test_a_cancelled_job_stops_its_ray_job(head, server, columns):
     wait_until(lambda: "workers of job" not in keys(server))
 
 
+def test_a_cancelled_job_leaves_no_files(head, server, columns):
+    columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
+    data = Path(server.root, "t.lance", "data")
+    before = set(data.iterdir())
+    for is_paused in (False, True):
+        job = columns.start("double", checkpoint_size=50, concurrency=1)
+        checkpoint = Path(server.root, "t.lance", "_backfills", f"{job}.json")
+        wait_until(checkpoint.exists)
+        if is_paused:
+            columns.post("/v1/jobs/pause", {"job_id": job})
+        done = {data / file for file in json.loads(checkpoint.read_text())["files"]}
+        assert done and done.isdisjoint(before)
+        columns.post("/v1/jobs/cancel", {"job_id": job})
+        wait_until(lambda: not checkpoint.exists())
+        wait_until(lambda: set(data.iterdir()) == before)
+
+
 def test_a_paused_job_continues_with_its_fragments(head, server, columns):
     columns.declare("double", SLOW, ["id"], INTEGER, entry="double")
     job = columns.start("double", checkpoint_size=50)
@@ -280,7 +225,7 @@ def test_a_paused_job_continues_with_its_fragments(head, server, columns):
     wait_until(checkpoint.exists)
     columns.post("/v1/jobs/pause", {"job_id": job})
     wait_until(lambda: ray_job(head, job)["status"] == "STOPPED")
-    done = {one["file"]["path"] for one in json.loads(checkpoint.read_text())["fragments"]}
+    done = set(json.loads(checkpoint.read_text())["files"])
     assert done
     columns.post("/v1/jobs/resume", {"job_id": job})
     assert columns.ended(job)["job_state"] == "DONE"
@@ -310,7 +255,8 @@ def test_workers_of_another_version_are_refused(head, server, columns):
     status, _ = call(server, "order", {**body, "known": ""})
     assert status == 401
     versions = {"joust_worker": "0.1.0", "lance": "13.0.0"}
-    status, reply = call(server, "claim", {**body, "versions": versions})
+    claim = {"versions": versions, "replacement": replacement()}
+    status, reply = call(server, "claim", {**body, **claim})
     assert status == 400
     ended = columns.ended(job)
     assert ended["job_state"] == "FAILED"
@@ -326,25 +272,29 @@ def test_files_that_do_not_fit_are_refused(head, server, columns):
     token = ray_job(head, job)["runtime_env"]["env_vars"]["JOUST_TOKEN"]
     versions = {"joust_worker": "0.1.0", "lance": lance.__version__}
     body = {"job_id": job, "token": token}
-    _, claimed = call(server, "claim", {**body, "versions": versions})
-    body["token"] = claimed["token"]
+    claim = {"versions": versions, "replacement": replacement()}
+    assert call(server, "claim", {**body, **claim})[0] == 200
+    # The first token is good for one claim.
+    assert call(server, "claim", {**body, **claim})[0] == 401
+    body["token"] = claim["replacement"]
     _, answer = call(server, "order", {**body, "known": ""})
     order = answer["order"]
     dataset = lance.dataset(order["location"], version=order["version"])
     data = Path(order["location"], "data")
     count = {"assigned": FRAGMENT, "failed": 0, "changed": FRAGMENT, "failures": []}
 
-    def report(fragment: dict, column: pa.Array, name: str = "double", **members) -> tuple:
+    def report(task: dict, column: pa.Array, name: str = "double", key: str = "", **members) -> tuple:
         file = f"{uuid.uuid4().hex}.lance"
         schema = pa.schema([pa.field(name, column.type)])
         version = dataset.data_storage_version
         with LanceFileWriter(str(data / file), schema, version=version) as writer:
             writer.write_batch(pa.record_batch([column], schema))
-        part = {"fragment": fragment["id"], "key": fragment["key"], "file": file, "tally": count}
-        status, reply = call(server, "report", {**body, "part": {**part, **members}})
+        result = {"file": file, "tally": count, **members}
+        part = {"key": key or task["key"], "result": result}
+        status, reply = call(server, "report", {**body, "part": part})
         return status, json.dumps(reply)
 
-    first, *others = order["fragments"]
+    first, *_ = order["tasks"]
     ids = range(FRAGMENT)
     right = pa.array([id * 2 for id in ids], pa.int64())
     for column, members, message in [
@@ -356,11 +306,11 @@ def test_files_that_do_not_fit_are_refused(head, server, columns):
         status, reply = report(first, column, **members)
         assert status == 400, reply
         assert message in reply
-    assert '"wanted": false' in report(first, right, key=others[0]["key"])[1]
-    for fragment in order["fragments"]:
-        read = dataset.get_fragment(fragment["id"]).to_table(columns=["id"])["id"]
+    assert '"wanted": false' in report(first, right, key="0" * 16)[1]
+    for task in order["tasks"]:
+        read = dataset.get_fragment(task["fragment"]).to_table(columns=["id"])["id"]
         column = pa.array([id * 2 for id in read.to_pylist()], pa.int64())
-        assert '"wanted": true' in report(fragment, column)[1]
+        assert '"wanted": true' in report(task, column)[1]
     assert columns.ended(job)["job_state"] == "DONE"
     assert rows(server, "double") == {id: id * 2 for id in range(FRAGMENTS * FRAGMENT)}
 
