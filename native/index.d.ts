@@ -320,6 +320,8 @@ export declare class Table {
    * in place of processes of this engine.
    */
   backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void, workers?: RemoteWork | undefined | null): Promise<BackfillResult>
+  /** Removes what a cancelled backfill or refresh of this id has computed. */
+  discardCheckpoint(job: string): Promise<void>
   /** Merges small fragments and removes deleted rows, in one version. */
   compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
   /** The maintenance that is due. */

@@ -76,4 +76,9 @@ export const backfill = ({ engine, storageOptions, executor }: BackfillDependenc
       }),
     };
   },
+  async discard({ job, table, spec }) {
+    const { branch } = JSON.parse(spec) as BackfillSpec;
+    const options = { ...storageOptions, ...table.storageOptions };
+    await engine.table(table.location, options).onBranch(branch).discardCheckpoint(job.id);
+  },
 });

@@ -136,15 +136,27 @@ export interface Jobs {
   stop(): Promise<void>;
 }
 
+/** A job of a kind, with what it works on. */
+export interface JobWork {
+  job: Pick<JobRecord, "id" | "createdMillis">;
+  table: TableRecord;
+  spec: string;
+}
+
+/** One run of a job. */
+export interface JobRun extends JobWork {
+  signal: AbortSignal;
+  onProgress(progress: JobProgress): void;
+}
+
 /** The implementation of one kind of job. */
 export interface JobKind {
   readonly kind: string;
   /** Must reject soon after `signal` aborts. Must be safe to run twice. */
-  run(work: {
-    job: Pick<JobRecord, "id" | "createdMillis">;
-    table: TableRecord;
-    spec: string;
-    signal: AbortSignal;
-    onProgress(progress: JobProgress): void;
-  }): Promise<JobOutcome>;
+  run(run: JobRun): Promise<JobOutcome>;
+  /**
+   * Removes what a cancelled job has left for a later run. The job may still run, here or on another server. Absent: it
+   * leaves nothing.
+   */
+  discard?(work: JobWork): Promise<void>;
 }

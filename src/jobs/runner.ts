@@ -98,8 +98,12 @@ class JobRunner implements Jobs {
   async cancel(id: string): Promise<JobRecord> {
     await this.describe(id);
     await this.#store.cancel({ id });
-    this.#running.get(id)?.abort.abort();
-    return this.describe(id);
+    const running = this.#running.get(id);
+    running?.abort.abort();
+    const job = await this.describe(id);
+    // A job that runs here does so when it has ended.
+    if (!running && job.state === "CANCELLED") void this.#discard(job);
+    return job;
   }
 
   errors(table: string, job?: string): Promise<JobErrors[]> {
@@ -237,7 +241,10 @@ class JobRunner implements Jobs {
     } catch (err) {
       progress.stop();
       if (this.#stopping) return void (await this.#record(() => this.#store.requeue(job.id)));
-      if (abort.signal.aborted) return log.info(about, "job stopped");
+      if (abort.signal.aborted) {
+        log.info(about, "job stopped");
+        return void (await this.#discardCancelled(job.id));
+      }
       log.warn({ ...about, err }, "job failed");
       const { code, message } = clientError(err);
       await this.#record(() => this.#store.failed(job.id, code, message));
@@ -257,6 +264,24 @@ class JobRunner implements Jobs {
     if (!table) throw new JoustError(ErrorCode.TableNotFound, "the table does not exist any more");
     signal.throwIfAborted();
     return kind.run({ job, table, spec: job.spec, signal, onProgress });
+  }
+
+  /** Another server may have cancelled the job, or taken it over. Never rejects. */
+  async #discardCancelled(id: string): Promise<void> {
+    const job = await this.#store.find(id).catch(() => undefined);
+    if (job?.state === "CANCELLED") await this.#discard(job);
+  }
+
+  /** Removes what a cancelled job has left. Never rejects. */
+  async #discard(job: JobRecord): Promise<void> {
+    try {
+      const kind = this.#kinds.get(job.kind);
+      const table = kind?.discard && (await this.options.catalog.tableByKey(job.table));
+      if (table) await kind.discard?.({ job, table, spec: job.spec });
+    } catch (err) {
+      const { log } = this.options;
+      log.warn({ err, job: job.id }, "the files of a cancelled job stay until version clean-up");
+    }
   }
 
   /** Stores how a job ended. Repeats failed writes: else the job would count as running until this server stops. */

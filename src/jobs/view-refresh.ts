@@ -103,4 +103,8 @@ export const viewRefresh = ({
       }),
     };
   },
+  async discard({ job, table }) {
+    const options = { ...storageOptions, ...table.storageOptions };
+    await engine.table(table.location, options).discardCheckpoint(job.id);
+  },
 });

@@ -174,6 +174,18 @@ impl Table {
         promise(env, on_job_threads(done), BackfillResult::from)
     }
 
+    /// Removes what a cancelled backfill or refresh of this id has computed.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn discard_checkpoint<'env>(
+        &self,
+        env: &'env Env,
+        job: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let table = self.inner.clone();
+        let done = async move { table.discard_checkpoint(&job).await };
+        promise(env, done, |()| ())
+    }
+
     /// Merges small fragments and removes deleted rows, in one version.
     #[napi(ts_return_type = "Promise<CompactResult>")]
     pub fn compact<'env>(

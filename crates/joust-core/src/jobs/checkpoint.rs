@@ -1,4 +1,8 @@
 //! What a job has computed, for its next run: the server may end before the commit.
+//!
+//! A cancelled job has no next run, so its files are [discarded](Table::discard_checkpoint), perhaps by another server
+//! than the one that runs it. A run that is about to commit writes [`COMMITTING`] and then looks for [`CANCELLED`]; the
+//! discard writes [`CANCELLED`] and then looks for [`COMMITTING`]. So at least one of them gives up.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,14 +13,21 @@ use futures::{StreamExt, TryStreamExt};
 use lance_io::object_store::ObjectStore;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::table::Table;
+use crate::work::cancelled;
 
 /// Directory of a table, or of a branch.
 const DIRECTORY: &str = "_backfills";
+/// The files of a checkpoint, by their suffixes.
+const CONTENT: &str = "json";
+/// A version may name the files from then on.
+const COMMITTING: &str = "committing";
+const CANCELLED: &str = "cancelled";
 /// Version clean-up removes files that no version names after seven days, so the work behind older ones is done again.
 const LIFETIME: TimeDelta = TimeDelta::days(6);
 /// Files that are looked up at the same time.
@@ -24,33 +35,95 @@ const AT_ONCE: usize = 16;
 /// Time between two writes of a checkpoint: what is lost at the end of the process takes not much longer.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
-/// The file of one job.
+/// The checkpoint of one job.
 pub struct Checkpoint {
     store: Arc<ObjectStore>,
-    path: Path,
+    directory: Path,
+    job: String,
     written: Option<Instant>,
     /// There is something to write.
     is_behind: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved<C> {
+    /// Names of the files in the data directory that the content has or had.
+    files: Vec<String>,
+    content: C,
+}
+
+impl Table {
+    /// Removes what a cancelled job has computed, unless a version may name it.
+    pub async fn discard_checkpoint(&self, job: &str) -> Result<()> {
+        let (store, base) = self.handle().files().await?;
+        let checkpoint = Checkpoint::at(store, &base, job);
+        let Some(saved) = checkpoint.read::<Value>().await else {
+            return Ok(());
+        };
+        checkpoint.mark(CANCELLED).await?;
+        if checkpoint.has(COMMITTING).await? {
+            return Ok(());
+        }
+        let data = base.join("data");
+        for file in saved.files {
+            let _ = checkpoint.store.delete(&data.clone().join(file)).await;
+        }
+        checkpoint.remove().await;
+        Ok(())
+    }
 }
 
 impl Checkpoint {
     /// `job`: the same for all runs of a job, and no other one.
     pub async fn of(table: &Table, job: &str) -> Result<Self> {
         let (store, base) = table.handle().files().await?;
-        let directory = base.join(DIRECTORY);
-        remove_expired(&store, &directory).await;
-        Ok(Self {
+        let checkpoint = Self::at(store, &base, job);
+        remove_expired(&checkpoint.store, &checkpoint.directory).await;
+        Ok(checkpoint)
+    }
+
+    fn at(store: Arc<ObjectStore>, base: &Path, job: &str) -> Self {
+        Self {
             store,
-            path: directory.join(format!("{job}.json")),
+            directory: base.clone().join(DIRECTORY),
+            job: job.to_string(),
             written: None,
             is_behind: false,
-        })
+        }
+    }
+
+    fn path(&self, suffix: &str) -> Path {
+        self.directory
+            .clone()
+            .join(format!("{}.{suffix}", self.job))
+    }
+
+    async fn read<C: DeserializeOwned>(&self) -> Option<Saved<C>> {
+        let bytes = self.store.read_one_all(&self.path(CONTENT)).await.ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    async fn mark(&self, suffix: &str) -> Result<()> {
+        self.store.put(&self.path(suffix), b"").await?;
+        Ok(())
+    }
+
+    async fn has(&self, suffix: &str) -> Result<bool> {
+        Ok(self.store.exists(&self.path(suffix)).await?)
     }
 
     /// What an earlier run has written; `None` if it can't be read. Then everything is computed again.
     pub async fn load<C: DeserializeOwned>(&self) -> Option<C> {
-        let bytes = self.store.read_one_all(&self.path).await.ok()?;
-        serde_json::from_slice(&bytes).ok()
+        self.read().await.map(|saved| saved.content)
+    }
+
+    /// A version may name the files from here on. Code 17 if the job is cancelled.
+    pub async fn begin_commit(&self) -> Result<()> {
+        self.mark(COMMITTING).await?;
+        match self.has(CANCELLED).await? {
+            true => Err(cancelled()),
+            false => Ok(()),
+        }
     }
 
     /// The files of `paths` that still exist and stay for another day.
@@ -77,11 +150,12 @@ impl Checkpoint {
         !self.is_behind
     }
 
-    /// Writes the file. Without it a later run begins anew, so a failure is only logged.
-    pub async fn write<C: Serialize + Sync>(&mut self, content: &C) {
+    /// Writes the file. Without it a later run begins anew, so a failure is only logged. `files`: names of all files in the
+    /// data directory that this content or a former one has.
+    pub async fn write<C: Serialize + Sync>(&mut self, files: Vec<String>, content: &C) {
         self.is_behind = false;
-        let written = match serde_json::to_vec(content) {
-            Ok(bytes) => self.store.put(&self.path, &bytes).await.map(drop),
+        let written = match serde_json::to_vec(&Saved { files, content }) {
+            Ok(bytes) => self.store.put(&self.path(CONTENT), &bytes).await.map(drop),
             Err(error) => Err(error.into()),
         };
         if let Err(error) = written {
@@ -92,7 +166,9 @@ impl Checkpoint {
 
     /// The job has ended. A file that stays has no effect.
     pub async fn remove(&self) {
-        let _ = self.store.delete(&self.path).await;
+        for suffix in [CONTENT, COMMITTING] {
+            let _ = self.store.delete(&self.path(suffix)).await;
+        }
     }
 }
 

@@ -94,8 +94,7 @@ impl Table {
             if !staging.check().await? {
                 continue;
             }
-            // From here on a version may reference the files, even if the outcome never arrives.
-            staging.committing = true;
+            staging.begin_commit().await?;
             work.set_committing(true);
             let commit = commit_staged(&newest, &staging);
             match self.commit(Policy::Rewrite, commit).await {

@@ -176,6 +176,15 @@ impl Staging {
         Ok(self.files.len() == before)
     }
 
+    /// A version may reference the files from here on, even if the outcome never arrives. Code 17 if the job is cancelled.
+    pub async fn begin_commit(&mut self) -> Result<()> {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.begin_commit().await?;
+        }
+        self.committing = true;
+        Ok(())
+    }
+
     /// Removes the checkpoint: the commit has taken effect.
     pub async fn forget(&mut self) {
         if let Some(checkpoint) = self.checkpoint.take() {

@@ -104,7 +104,13 @@ impl StagedFiles {
         };
         // A write that fails may still take effect.
         self.remember(staged);
-        self.checkpoint.write(&content).await;
+        let files = self.files.iter().cloned().collect();
+        self.checkpoint.write(files, &content).await;
+    }
+
+    /// A version may name the files from here on. Code 17 if the job is cancelled.
+    pub async fn begin_commit(&self) -> Result<()> {
+        self.checkpoint.begin_commit().await
     }
 
     fn remember(&mut self, staged: &BTreeMap<u64, Staged>) {

@@ -76,6 +76,9 @@ impl Table {
                 });
             }
         };
+        if let Some(checkpoint) = &computed.checkpoint {
+            checkpoint.begin_commit().await?;
+        }
         work.set_committing(true);
         let committed = table
             .commit_refresh(&Computed {

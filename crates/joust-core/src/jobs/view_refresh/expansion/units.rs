@@ -108,11 +108,14 @@ impl Units {
     /// Writes the checkpoint now.
     pub async fn save(&mut self) {
         if let Some(checkpoint) = &mut self.checkpoint {
+            let fragments = self.done.iter().flat_map(|unit| &unit.fragments);
+            let files = fragments.flat_map(|fragment| &fragment.files);
+            let files = files.map(|file| file.path.clone()).collect();
             let content = Content {
                 computation: self.identity.clone(),
                 units: self.done.clone(),
             };
-            checkpoint.write(&content).await;
+            checkpoint.write(files, &content).await;
         }
     }
 
