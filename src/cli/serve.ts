@@ -13,6 +13,8 @@ export async function serve(args: readonly string[]): Promise<void> {
   await import("../engine/native.js");
   const { start } = await import("../server/start.js");
   const running = await start(config, log);
+  // A program that reads that the server listens may stop it at once.
+  const stopped = stopSignal(() => running.forceClose());
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   const scheme = config.tls ? "https" : "http";
   process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
@@ -20,7 +22,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   if (config.tls || config.limitsFile || config.auditLog) {
     process.on("SIGHUP", () => void running.reload());
   }
-  const signal = await stopSignal(() => running.forceClose());
+  const signal = await stopped;
   log.info({ signal }, "stopping: finishing the requests in flight");
   await running.stop();
   process.exit(0);
