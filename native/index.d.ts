@@ -322,8 +322,11 @@ export declare class Table {
   backfill(options: BackfillOptions, task: Task, onProgress: (arg: Progress) => void, workers?: RemoteWork | undefined | null): Promise<BackfillResult>
   /** Removes what a cancelled backfill or refresh of this id has computed. */
   discardCheckpoint(job: string): Promise<void>
-  /** Merges small fragments and removes deleted rows, in one version. */
-  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void): Promise<CompactResult>
+  /**
+   * Merges small fragments and removes deleted rows, in one version. `workers`: they rewrite large groups of fragments,
+   * in place of this process.
+   */
+  compact(options: CompactOptions, task: Task, onProgress: (arg: Progress) => void, workers?: RemoteWork | undefined | null): Promise<CompactResult>
   /** The maintenance that is due. */
   maintenanceDue(): Promise<MaintenanceDue>
   /** Adds missing rows to all indexes. */

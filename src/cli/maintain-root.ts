@@ -35,7 +35,7 @@ export async function maintainRoot(
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
     const kinds = [
-      maintenance(engine, storageOptions),
+      maintenance({ engine, storageOptions }),
       versionCleanUp(engine, storageOptions, store),
     ];
     const jobs = startJobs({ store: store.jobs, catalog, kinds, onlyKinds: true, log });

@@ -1,19 +1,26 @@
-import type { CompactOptions, Engine } from "../engine/index.js";
+import type { CompactOptions } from "../engine/index.js";
+import { type CompactionDependencies, compact } from "./compaction.js";
 import type { JobKind } from "./jobs.js";
 import { withTask } from "./task.js";
 import { withoutNulls } from "./without-nulls.js";
 
 /** Compacts a table and optimizes its indexes, as far as either is due. */
-export const maintenance = (engine: Engine, storageOptions: Record<string, string>): JobKind => ({
+export const maintenance = ({
+  engine,
+  storageOptions,
+  executor,
+}: CompactionDependencies): JobKind => ({
   kind: "maintenance",
-  async run({ table, signal, onProgress }) {
-    const target = engine.table(table.location, { ...storageOptions, ...table.storageOptions });
+  async run(run) {
+    const { job, table, signal, onProgress } = run;
+    const remote = { id: job.id, storageOptions: { ...storageOptions, ...table.storageOptions } };
+    const target = engine.table(table.location, remote.storageOptions);
     const { compactBelow } = await target.maintenanceDue();
     const options = withoutNulls<CompactOptions>({ below: compactBelow });
     const compacted =
       compactBelow === undefined
         ? undefined
-        : await withTask(signal, (task) => target.compact(options, task, onProgress));
+        : await compact(target, options, executor, run, remote);
     signal.throwIfAborted();
     const optimized = await withTask(signal, (task) => target.catchUp(task, onProgress));
     return {

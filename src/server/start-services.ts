@@ -67,9 +67,9 @@ export async function startServices(
         // Processes of this server call the functions otherwise.
         executor: config.ray?.runsFunctions ? executor : undefined,
       }),
-      compaction(engine, storageOptions),
+      compaction({ engine, storageOptions, executor }),
       viewRefresh({ engine, catalog, storageOptions }),
-      maintenanceJob(engine, storageOptions),
+      maintenanceJob({ engine, storageOptions, executor }),
       versionCleanUp(engine, storageOptions, store),
     ],
     log,

@@ -124,7 +124,7 @@ impl BackfillOptions {
 }
 
 impl CompactOptions {
-    fn into_core(self) -> Result<maintenance::Compact> {
+    fn into_core(self, workers: Option<remote::RemoteWork>) -> Result<maintenance::Compact> {
         Ok(maintenance::Compact {
             target_rows_per_fragment: how_many(
                 "target_rows_per_fragment",
@@ -133,6 +133,7 @@ impl CompactOptions {
             below: self.below.map(|rows| rows as u64),
             deletion_threshold: self.deletion_threshold.map(|part| part as f32),
             concurrency: how_many("concurrency", self.concurrency)?,
+            workers,
         })
     }
 }
@@ -163,8 +164,7 @@ impl Table {
         workers: Option<ClassInstance<'_, RemoteWork>>,
     ) -> napi::Result<PromiseRaw<'env, BackfillResult>> {
         let work = task.context(reporter(on_progress)?);
-        let workers = workers.map(|workers| workers.inner.clone());
-        let begun = workers.as_ref().map(remote::RemoteWork::begin);
+        let (workers, begun) = begin(workers);
         let table = self.inner.clone();
         let done = async move {
             let _begun = begun;
@@ -186,7 +186,8 @@ impl Table {
         promise(env, done, |()| ())
     }
 
-    /// Merges small fragments and removes deleted rows, in one version.
+    /// Merges small fragments and removes deleted rows, in one version. `workers`: they rewrite large groups of fragments,
+    /// in place of this process.
     #[napi(ts_return_type = "Promise<CompactResult>")]
     pub fn compact<'env>(
         &self,
@@ -194,11 +195,14 @@ impl Table {
         options: CompactOptions,
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
+        workers: Option<ClassInstance<'_, RemoteWork>>,
     ) -> napi::Result<PromiseRaw<'env, CompactResult>> {
         let work = task.context(reporter(on_progress)?);
+        let (workers, begun) = begin(workers);
         let table = self.inner.clone();
         let done = async move {
-            let options = options.into_core()?;
+            let _begun = begun;
+            let options = options.into_core(workers)?;
             work.run(table.compact(&options, &work)).await
         };
         promise(env, on_job_threads(done), CompactResult::from)
@@ -234,6 +238,15 @@ impl From<(String, Option<String>)> for ComputingFunction {
     fn from((name, version): (String, Option<String>)) -> Self {
         Self { name, version }
     }
+}
+
+/// The work that a job leaves to workers; the guard lives as long as the job.
+fn begin(
+    workers: Option<ClassInstance<'_, RemoteWork>>,
+) -> (Option<remote::RemoteWork>, Option<remote::EndWork>) {
+    let workers = workers.map(|workers| workers.inner.clone());
+    let begun = workers.as_ref().map(remote::RemoteWork::begin);
+    (workers, begun)
 }
 
 /// Fragments, and the number of rows that failed in each.

@@ -7,6 +7,7 @@ pub mod maintenance;
 pub mod prewarm;
 pub mod remote;
 mod row_failures;
+mod unnamed_files;
 pub mod view_refresh;
 
 pub use row_failures::RowFailure;

@@ -142,3 +142,37 @@ async fn groups_of_small_fragments_are_smaller_once_a_large_one_was_changed() {
     }
     assert_eq!(rows(&table).await, 10);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_compaction_leaves_no_files() {
+    let (table, directory) = table().await;
+    let data = directory.path().join("t.lance/data");
+    let files = || std::fs::read_dir(&data).unwrap().count();
+    let before = files();
+    let cancel = CancellationToken::new();
+    let (seen, on_cancel) = (Arc::new(AtomicI64::new(0)), cancel.clone());
+    let on_progress: OnProgress = {
+        let (seen, data) = (seen.clone(), data.clone());
+        Arc::new(move |progress| {
+            // A group of two is written.
+            if progress.stage == "compact" {
+                seen.store(
+                    std::fs::read_dir(&data).unwrap().count() as i64,
+                    Ordering::Relaxed,
+                );
+                on_cancel.cancel();
+            }
+        })
+    };
+    let work = WorkContext::new(on_progress, cancel);
+    let options = to(6);
+    let cancelled = work.run(table.compact(&options, &work)).await;
+    assert!(cancelled.is_err());
+    assert!(seen.load(Ordering::Relaxed) > before as i64);
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while files() > before {
+        assert!(std::time::Instant::now() < deadline, "{} files", files());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(rows(&table).await, 12);
+}

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::functions::FunctionRun;
 use crate::jobs::checkpoint::Checkpoint;
 use crate::jobs::row_failures::MOST_FAILURES;
+use crate::jobs::unnamed_files::remove_in_background;
 
 /// Rows per batch.
 const BATCH: u32 = 4_096;
@@ -208,7 +209,7 @@ impl Staging {
                 paths.push(self.path(&staged));
             }
         }
-        self.remove(paths);
+        remove_in_background(&self.store, paths);
     }
 
     fn is_kept(&self, staged: &Staged) -> bool {
@@ -218,22 +219,6 @@ impl Staging {
 
     fn path(&self, staged: &Staged) -> Path {
         path_in(&self.data, staged)
-    }
-
-    /// In the background: version clean-up removes a file that remains.
-    fn remove(&self, paths: Vec<Path>) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        if paths.is_empty() {
-            return;
-        }
-        let store = self.store.clone();
-        runtime.spawn(async move {
-            for path in paths {
-                let _ = store.delete(&path).await;
-            }
-        });
     }
 }
 
@@ -252,7 +237,7 @@ impl Drop for Staging {
             .filter(|staged| !self.is_kept(staged))
             .map(|staged| self.path(staged))
             .collect();
-        self.remove(paths);
+        remove_in_background(&self.store, paths);
     }
 }
 

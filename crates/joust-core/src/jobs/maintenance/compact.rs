@@ -2,7 +2,6 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::{StreamExt, TryStreamExt};
 use lance::Dataset;
@@ -14,8 +13,11 @@ use lance::dataset::optimize::{
 use lance_table::format::Fragment;
 use tracing::{Instrument, info_span};
 
+use super::remote_compaction::{can_rewrite, rewrite_remotely};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Error, Result};
+use crate::jobs::remote::RemoteWork;
+use crate::jobs::unnamed_files::UnnamedFiles;
 use crate::table::{Table, live_rows};
 use crate::work::WorkContext;
 
@@ -38,6 +40,8 @@ pub struct Compact {
     pub deletion_threshold: Option<f32>,
     /// Groups of fragments that are rewritten concurrently.
     pub concurrency: Option<usize>,
+    /// Workers that rewrite large groups; `None`: this engine does.
+    pub workers: Option<RemoteWork>,
 }
 
 /// A finished compaction.
@@ -82,7 +86,12 @@ impl Table {
                     ..Compacted::default()
                 });
             }
-            let rewritten = rewrite(&source, &plan, compact.concurrency, work)
+            // Changes of rows do not wait for workers.
+            let workers = compact.workers.as_ref().filter(|remote| {
+                let is_worth = bytes(&plan).is_some_and(|bytes| remote.is_worth(bytes));
+                !has_priority && is_worth && can_rewrite(&source, &plan)
+            });
+            let rewritten = rewrite(&source, &plan, compact.concurrency, workers, work)
                 .instrument(info_span!("rewrite fragments"))
                 .await?;
             // Excludes changes of rows between the last check of the groups and their commit.
@@ -119,12 +128,13 @@ impl Table {
     /// Commits the groups whose fragments are unchanged. `None` if there is none, or after a conflict.
     async fn commit_unchanged(
         &self,
-        rewritten: Vec<RewriteResult>,
+        rewritten: Rewritten,
         plan: &CompactionPlan,
         work: &WorkContext,
     ) -> Result<Option<(u64, CompactionMetrics)>> {
         let (mut dataset, _version) = self.copy_of_newest().await?;
-        let (unchanged, late): (Vec<_>, Vec<_>) = rewritten
+        let Rewritten { groups, mut files } = rewritten;
+        let (unchanged, late): (Vec<_>, Vec<_>) = groups
             .into_iter()
             .partition(|group| is_unchanged(&dataset, group));
         let late: Vec<Fragment> = late
@@ -133,6 +143,7 @@ impl Table {
             .collect();
         // Version clean-up removes a file that remains.
         let _ = self.remove_files(&late).await;
+        files.keep();
         if unchanged.is_empty() {
             return Ok(None);
         }
@@ -157,28 +168,47 @@ fn changed() -> Error {
     )
 }
 
+/// Rewritten groups, and their files. Dropping this removes the files.
+pub struct Rewritten {
+    groups: Vec<RewriteResult>,
+    files: UnnamedFiles,
+}
+
+impl Rewritten {
+    pub async fn none(source: &Dataset) -> Result<Self> {
+        Ok(Self {
+            groups: Vec::new(),
+            files: UnnamedFiles::of(source).await?,
+        })
+    }
+
+    pub fn add(&mut self, group: RewriteResult) {
+        self.files.add(&group.new_fragments);
+        self.groups.push(group);
+    }
+}
+
 async fn rewrite(
-    source: &Dataset,
+    source: &Arc<Dataset>,
     plan: &CompactionPlan,
     concurrency: Option<usize>,
+    workers: Option<&RemoteWork>,
     work: &WorkContext,
-) -> Result<Vec<RewriteResult>> {
+) -> Result<Rewritten> {
+    if let Some(remote) = workers {
+        return rewrite_remotely(source, plan, concurrency, remote, work).await;
+    }
     let total = plan.num_tasks() as u64;
-    let done = AtomicU64::new(0);
     let concurrency = concurrency.unwrap_or(CONCURRENCY);
-    futures::stream::iter(plan.compaction_tasks())
-        .map(|task| {
-            let done = &done;
-            async move {
-                let result = task.execute(source).await?;
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                work.report("compact", done, Some(total));
-                Ok::<_, Error>(result)
-            }
-        })
-        .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY))
-        .try_collect()
-        .await
+    let mut rewritten = Rewritten::none(source).await?;
+    let mut groups = futures::stream::iter(plan.compaction_tasks())
+        .map(|task| async move { task.execute(source).await })
+        .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
+    while let Some(group) = groups.try_next().await? {
+        rewritten.add(group);
+        work.report("compact", rewritten.groups.len() as u64, Some(total));
+    }
+    Ok(rewritten)
 }
 
 /// Whether the source fragments of a group have the same rows in a version.

@@ -9,6 +9,8 @@ mod clean_up;
 mod compact;
 mod due;
 mod former_texts;
+mod remote_compaction;
+mod row_lineage;
 
 pub use catch_up::CaughtUp;
 pub use clean_up::{CleanUp, CleanedUp, RemovalPermit};
