@@ -35,6 +35,7 @@ const left: Readonly<Record<string, readonly string[]>> = {
     "staleness",
     "cpu-threads",
     "http-threads",
+    "ray-min-bytes",
   ],
   "the program and the store that the operator chooses": ["python", "vend-endpoint"],
 };

@@ -101,7 +101,7 @@ describe("a compaction on workers", () => {
     expect(await remote.deliver(part(key, file))).toBe(false);
   });
 
-  it("keeps the rows in the indexes, and the versions of the rows", async () => {
+  it("keeps the rows, their ids and the indexes", async () => {
     for (const index of [
       { column: "id", index_type: "BTREE" },
       { column: "vector", index_type: "IVF_FLAT", distance_type: "l2" },
