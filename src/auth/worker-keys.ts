@@ -11,9 +11,12 @@ const PREFIX = "workers of job ";
 
 const nameOf = (job: string): string => PREFIX + job;
 
+/** Whether no key of a user may have this name. */
+export const isReservedName = (name: string): boolean => name.startsWith(PREFIX);
+
 /** Whether a key is of workers, and not of a user. */
 export const isWorkerKey = ({ role, name }: Pick<KeyRecord, "role" | "name">): boolean =>
-  role === "none" && name.startsWith(PREFIX);
+  role === "none" && isReservedName(name);
 
 /** Keys of the catalog with the name of a job and without a role: they authenticate its workers. */
 export class StoredWorkerKeys implements WorkerKeys {

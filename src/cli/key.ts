@@ -1,5 +1,6 @@
 import { hashKey, newKey } from "../auth/key.js";
 import { callerRoles, isCallerRole } from "../auth/roles.js";
+import { isReservedName } from "../auth/worker-keys.js";
 import type { KeyRecord } from "../catalog/key-records.js";
 import type { KeyStore } from "../catalog/keys.js";
 import { ConfigError, duration } from "../config/option.js";
@@ -35,6 +36,9 @@ async function create(args: readonly string[]): Promise<void> {
   const { "--name": name, "--role": role = "none" } = flags;
   if (name === undefined || name === "") {
     throw new ConfigError("joust key create needs --name, which identifies the key in the list");
+  }
+  if (isReservedName(name)) {
+    throw new ConfigError(`the name "${name}" is reserved for the workers of jobs: choose another`);
   }
   if (!isCallerRole(role))
     throw new ConfigError(`--role must be one of ${callerRoles.join(", ")}, got "${role}"`);

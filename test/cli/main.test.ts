@@ -46,6 +46,10 @@ describe("joust", () => {
       "joust: joust key create needs --name, which identifies the key in the list\n",
     ],
     [
+      ["key", "create", "--name", "workers of job a"],
+      'joust: the name "workers of job a" is reserved for the workers of jobs: choose another\n',
+    ],
+    [
       ["key", "create", "--name", "a", "--role", "god"],
       'joust: --role must be one of none, read, write, admin, got "god"\n',
     ],
