@@ -56,6 +56,8 @@ interface RunningJob extends RemoteJob {
  */
 export class RayExecutor implements Executor, WorkerCalls {
   readonly #running = new Map<string, RunningJob>();
+  /** What ends on Ray, by the id of its job. The next run of the job here would attach to it. */
+  readonly #ending = new Map<string, Promise<void>>();
   readonly #api: JobsApi;
   #package: WorkerPackage | undefined;
 
@@ -71,9 +73,13 @@ export class RayExecutor implements Executor, WorkerCalls {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve());
     });
+    const former = await this.#formerKey(job.id);
     const isOrdered = await Promise.race([job.work.ordered(), aborted.then(() => false)]);
+    if (isOrdered) await Promise.race([this.#ending.get(job.id), aborted]);
     if (!isOrdered || signal.aborted) {
-      if (signal.reason !== SERVER_STOPS) void this.#endFormer(job.id);
+      if (former !== undefined && signal.reason !== SERVER_STOPS) {
+        this.#endLater(job.id, () => this.#endFormer(job.id, former));
+      }
       return;
     }
     let submission: Submission | undefined;
@@ -91,18 +97,40 @@ export class RayExecutor implements Executor, WorkerCalls {
     }
     await aborted;
     this.#running.delete(job.id);
-    // The result of the job does not wait for Ray.
-    if (submission && signal.reason !== SERVER_STOPS) void this.#end(submission);
+    if (submission && signal.reason !== SERVER_STOPS) {
+      const { id, key } = submission;
+      this.#endLater(job.id, () => this.#end({ id, key }));
+    }
   }
 
-  /** Ends what an earlier run has left on Ray, if this one needs no workers. Never rejects. */
-  async #endFormer(job: string): Promise<void> {
+  /** The result of a job does not wait for Ray, but the next run of the job does. `end` never rejects. */
+  #endLater(job: string, end: () => Promise<void>): void {
+    const ending = (this.#ending.get(job) ?? Promise.resolve()).then(end).finally(() => {
+      if (this.#ending.get(job) === ending) this.#ending.delete(job);
+    });
+    this.#ending.set(job, ending);
+  }
+
+  /** The key of the workers of an earlier run. Never rejects. */
+  async #formerKey(job: string): Promise<string | undefined> {
     const { keys, log } = this.dependencies;
+    return keys.idOf(job).catch((err: unknown) => {
+      log.warn({ err, job }, "the key of the workers of a job could not be read");
+      return undefined;
+    });
+  }
+
+  /**
+   * Ends what earlier runs on this server have left on Ray, if this one needs no workers. Another server may have taken
+   * over the job in the meantime: its Ray job has another address, and needs the key. Never rejects.
+   */
+  async #endFormer(job: string, key: string): Promise<void> {
+    const { settings, keys, log } = this.dependencies;
     try {
-      const key = await keys.idOf(job);
-      if (key === undefined) return;
-      await keys.revoke(key);
-      for (const { submission_id } of await this.#jobsOf(job)) await this.#api.stop(submission_id);
+      const jobs = await this.#jobsOf(job);
+      const own = jobs.filter(({ metadata }) => metadata?.joust_url === settings.serverUrl);
+      if (own.length === jobs.length) await keys.revoke(key);
+      for (const { submission_id } of own) await this.#api.stop(submission_id);
     } catch (err) {
       log.warn({ err, job }, "what a job has left on Ray could not be ended; it ends by itself");
     }
