@@ -1,5 +1,5 @@
 /** The test is the worker: it rewrites fragments in a copy of the table. test/clients/ray has real workers. */
-import { copyFileSync, cpSync, readdirSync } from "node:fs";
+import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -155,7 +155,15 @@ describe("a compaction on workers", () => {
       [[file, foreign], /have 57 rows, and the fragments in their place have 37/],
       [[narrow], /has other columns/],
       [["missing.lance"], /workers have to write where the server reads/],
+      [["short.lance"], /is damaged/],
+      [["other.lance"], /is damaged/],
     ];
+    const content = readFileSync(join(data(), file));
+    writeFileSync(join(data(), "short.lance"), content.subarray(0, content.length - 10));
+    // The metadata of the columns is no protobuf any more.
+    const metadata = Number(content.readBigUInt64LE(content.length - 40));
+    const damaged = Buffer.from(content).fill(0xff, metadata, metadata + 16);
+    writeFileSync(join(data(), "other.lance"), damaged);
     for (const [names, message] of cases) {
       const refused = remote.deliver(part(key, ...names));
       await expect(refused).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
@@ -184,6 +192,43 @@ describe("a compaction on workers", () => {
       await waitFor("the removal", async () => files().length === before.length + 1);
       expect(before.every((file) => files().includes(file))).toBe(true);
     }
+  });
+
+  it("keeps the files that another run of the job has committed", async () => {
+    for (const from of [40, 51]) await joust.client.insert(name, items(11, { from }));
+    const before = await rows();
+    const options = { targetRowsPerFragment: 15 };
+    const late = start(options);
+    const lost = start(options);
+    const first = start(options);
+    const made = await rewritten(options);
+    const { tasks: groups } = await ordered(first.remote);
+    expect(groups.map(({ units }: { units: number }) => units)).toEqual([17, 20, 22]);
+    const shared: string[] = [];
+    for (const { key } of groups) {
+      for (const file of made) {
+        if (!(await first.remote.deliver(part(key, file)).catch(() => false))) continue;
+        shared.push(file);
+        break;
+      }
+    }
+    expect(await first.ended).toMatchObject({ fragmentsAdded: 3 });
+    // The rewrite of a server that has lost the job.
+    await ordered(late.remote);
+    for (const [number, { key }] of groups.entries()) {
+      expect(await late.remote.deliver(part(key, shared[number] ?? ""))).toBe(true);
+    }
+    expect(await late.ended).toMatchObject({ fragmentsAdded: 0 });
+    // Another one is cancelled. One of its files is its own.
+    await ordered(lost.remote);
+    copyFileSync(join(data(), shared[1] ?? ""), join(data(), "own.lance"));
+    expect(await lost.remote.deliver(part(groups[0].key, shared[0] ?? ""))).toBe(true);
+    expect(await lost.remote.deliver(part(groups[1].key, "own.lance"))).toBe(true);
+    lost.task.cancel();
+    await expect(lost.ended).rejects.toThrow();
+    await waitFor("the removal", async () => !files().includes("own.lance"));
+    expect(files()).toEqual(expect.arrayContaining(shared));
+    expect(await rows()).toEqual(before);
   });
 
   it("does smaller work itself", async () => {

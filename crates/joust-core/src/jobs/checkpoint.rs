@@ -2,7 +2,8 @@
 //!
 //! A cancelled job has no next run, so its files are [discarded](Table::discard_checkpoint), perhaps by another server
 //! than the one that runs it. A run that is about to commit writes [`COMMITTING`] and then looks for [`CANCELLED`]; the
-//! discard writes [`CANCELLED`] and then looks for [`COMMITTING`]. So at least one of them gives up.
+//! discard writes [`CANCELLED`] and then looks for [`COMMITTING`]. So at least one of them gives up. [`COMMITTING`] outlives
+//! the job, since a discard that has read the checkpoint may look for it after the commit.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::jobs::unnamed_files::{names_of, remove_file};
 use crate::table::Table;
 use crate::work::cancelled;
 
@@ -30,6 +32,8 @@ const COMMITTING: &str = "committing";
 const CANCELLED: &str = "cancelled";
 /// Version clean-up removes files that no version names after seven days, so the work behind older ones is done again.
 const LIFETIME: TimeDelta = TimeDelta::days(6);
+/// How long [`COMMITTING`] stays after its job has ended: longer than a discard takes.
+const ENDED_LIFETIME: TimeDelta = TimeDelta::hours(1);
 /// Files that are looked up at the same time.
 const AT_ONCE: usize = 16;
 /// Time between two writes of a checkpoint: what is lost at the end of the process takes not much longer.
@@ -64,9 +68,12 @@ impl Table {
         if checkpoint.has(COMMITTING).await? {
             return Ok(());
         }
+        // A run that has lost the job may have written the checkpoint again after the commit of another one.
+        let named = names_of(&*self.newest().await?);
         let data = base.join("data");
-        for file in saved.files {
-            let _ = checkpoint.store.delete(&data.clone().join(file)).await;
+        let unnamed = saved.files.into_iter().filter(|one| !named.contains(one));
+        for file in unnamed {
+            remove_file(&checkpoint.store, &data, &file).await;
         }
         checkpoint.remove().await;
         Ok(())
@@ -166,18 +173,131 @@ impl Checkpoint {
 
     /// The job has ended. A file that stays has no effect.
     pub async fn remove(&self) {
-        for suffix in [CONTENT, COMMITTING] {
-            let _ = self.store.delete(&self.path(suffix)).await;
-        }
+        let _ = self.store.delete(&self.path(CONTENT)).await;
     }
 }
 
 /// Removes old checkpoints of jobs that were cancelled or have failed. What stays has no effect.
 async fn remove_expired(store: &ObjectStore, directory: &Path) {
-    let mut found = store.inner.list(Some(directory));
-    while let Some(Ok(file)) = found.next().await {
-        if Utc::now() - file.last_modified > LIFETIME {
+    let listed = store.inner.list(Some(directory));
+    let files: Vec<_> = listed.filter_map(async |file| file.ok()).collect().await;
+    let parts = |path: &Path| -> Option<(String, String)> {
+        let (job, suffix) = path.filename()?.rsplit_once('.')?;
+        Some((job.to_string(), suffix.to_string()))
+    };
+    let parts: Vec<_> = files.iter().map(|file| parts(&file.location)).collect();
+    let with_content: HashSet<&String> = parts
+        .iter()
+        .flatten()
+        .filter(|(_, suffix)| suffix == CONTENT)
+        .map(|(job, _)| job)
+        .collect();
+    for (file, parts) in files.iter().zip(&parts) {
+        let lifetime = match parts {
+            Some((job, suffix)) if suffix == COMMITTING && !with_content.contains(job) => {
+                ENDED_LIFETIME
+            }
+            _ => LIFETIME,
+        };
+        if Utc::now() - file.last_modified > lifetime {
             let _ = store.delete(&file.location).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+    use std::time::SystemTime;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+
+    use super::*;
+    use crate::ipc::sent;
+    use crate::{Engine, EngineOptions};
+
+    const JOB: &str = "01";
+    /// No version names it.
+    const STAGED: &str = "staged.lance";
+
+    /// A table with a staged file, the file that its version names, and its directory.
+    async fn table() -> (Table, String, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let location = format!("{}/t.lance", directory.path().display());
+        let engine = Engine::new(EngineOptions::default());
+        let table = engine.table(&location, Default::default());
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
+        let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+        let rows = sent(engine.memory(), &batch);
+        table.create(rows, false).await.unwrap();
+        let named = files(&directory, "data").pop_first().unwrap();
+        std::fs::write(path(&directory, "data").join(STAGED), b"").unwrap();
+        // Values of blobs.
+        std::fs::create_dir(path(&directory, "data").join("staged")).unwrap();
+        std::fs::write(path(&directory, "data").join("staged/1.blob"), b"").unwrap();
+        (table, named, directory)
+    }
+
+    fn path(directory: &tempfile::TempDir, name: &str) -> PathBuf {
+        directory.path().join("t.lance").join(name)
+    }
+
+    fn files(directory: &tempfile::TempDir, name: &str) -> BTreeSet<String> {
+        let entries = std::fs::read_dir(path(directory, name)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+
+    #[tokio::test]
+    async fn a_discard_removes_the_files_that_no_version_names() {
+        let (table, named, directory) = table().await;
+        let mut checkpoint = Checkpoint::of(&table, JOB).await.unwrap();
+        let written = vec![named.clone(), STAGED.to_string()];
+        checkpoint.write(written, &()).await;
+        table.discard_checkpoint(JOB).await.unwrap();
+        assert_eq!(files(&directory, "data"), BTreeSet::from([named]));
+        assert!(checkpoint.begin_commit().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_discard_that_began_before_the_commit_removes_nothing_after_it() {
+        let (table, _, directory) = table().await;
+        let mut checkpoint = Checkpoint::of(&table, JOB).await.unwrap();
+        checkpoint.begin_commit().await.unwrap();
+        checkpoint.remove().await;
+        // What such a discard has read, or what a run that lost the job writes.
+        checkpoint.write(vec![STAGED.to_string()], &()).await;
+        table.discard_checkpoint(JOB).await.unwrap();
+        assert!(files(&directory, "data").contains(STAGED));
+    }
+
+    #[tokio::test]
+    async fn the_marker_of_a_commit_stays_an_hour_and_with_a_checkpoint_longer() {
+        let (table, _, directory) = table().await;
+        let backfills = path(&directory, DIRECTORY);
+        std::fs::create_dir(&backfills).unwrap();
+        let written = [
+            ("old.committing", 2),
+            ("new.committing", 0),
+            ("kept.committing", 2),
+            ("kept.json", 2),
+            ("cancelled.cancelled", 2),
+            ("ancient.json", 24 * 7),
+        ];
+        for (name, hours) in written {
+            let file = std::fs::File::create(backfills.join(name)).unwrap();
+            let age = Duration::from_secs(hours * 3_600);
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+        Checkpoint::of(&table, JOB).await.unwrap();
+        let expected = [
+            "cancelled.cancelled",
+            "kept.committing",
+            "kept.json",
+            "new.committing",
+        ];
+        let expected: BTreeSet<_> = expected.map(str::to_string).into();
+        assert_eq!(files(&directory, DIRECTORY), expected);
     }
 }

@@ -1,61 +1,82 @@
 //! Data files that no version names yet.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use lance::Dataset;
 use lance_io::object_store::ObjectStore;
 use lance_table::format::Fragment;
 use object_store::path::Path;
 
-use crate::error::Result;
-
 /// New data files of a table. Dropping this removes them, unless a commit may name them.
 pub struct UnnamedFiles {
-    store: Arc<ObjectStore>,
-    data: Path,
-    paths: Vec<Path>,
+    dataset: Dataset,
+    names: Vec<String>,
 }
 
 impl UnnamedFiles {
-    pub async fn of(dataset: &Dataset) -> Result<Self> {
-        Ok(Self {
-            store: dataset.object_store(None).await?,
-            data: dataset.data_dir(),
-            paths: Vec::new(),
-        })
+    pub fn of(dataset: &Dataset) -> Self {
+        Self {
+            dataset: dataset.clone(),
+            names: Vec::new(),
+        }
     }
 
     pub fn add(&mut self, fragments: &[Fragment]) {
         let files = fragments.iter().flat_map(|fragment| &fragment.files);
         let own = files.filter(|file| file.base_id.is_none());
-        let paths = own.map(|file| self.data.clone().join(file.path.as_str()));
-        self.paths.extend(paths);
+        self.names.extend(own.map(|file| file.path.clone()));
     }
 
     /// From here on a version may name the files.
     pub fn keep(&mut self) {
-        self.paths.clear();
+        self.names.clear();
     }
 }
 
 impl Drop for UnnamedFiles {
     fn drop(&mut self) {
-        remove_in_background(&self.store, std::mem::take(&mut self.paths));
+        remove_in_background(&self.dataset, std::mem::take(&mut self.names));
     }
 }
 
-/// Version clean-up removes a file that remains.
-pub fn remove_in_background(store: &Arc<ObjectStore>, paths: Vec<Path>) {
+/// The names of the data files of a version.
+pub fn names_of(dataset: &Dataset) -> HashSet<String> {
+    let files = dataset.fragments().iter().flat_map(|one| &one.files);
+    files.map(|file| file.path.clone()).collect()
+}
+
+/// Removes data files of a branch, except those that its newest version names: workers give names of files, and another
+/// run of the job may have committed them. Version clean-up removes a file that remains.
+pub fn remove_in_background(dataset: &Dataset, names: Vec<String>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return;
     };
-    if paths.is_empty() {
+    if names.is_empty() {
         return;
     }
-    let store = store.clone();
+    let dataset = dataset.clone();
     runtime.spawn(async move {
-        for path in paths {
-            let _ = store.delete(&path).await;
+        if let Err(error) = remove(dataset, names).await {
+            tracing::warn!(%error, "the files of a job stay until version clean-up");
         }
     });
+}
+
+async fn remove(mut dataset: Dataset, names: Vec<String>) -> lance::Result<()> {
+    dataset.checkout_latest().await?;
+    let named = names_of(&dataset);
+    let store = dataset.object_store(None).await?;
+    let data = dataset.data_dir();
+    for name in names.iter().filter(|name| !named.contains(*name)) {
+        remove_file(&store, &data, name).await;
+    }
+    Ok(())
+}
+
+/// Removes a data file, and the values of blobs beside it.
+pub async fn remove_file(store: &ObjectStore, data: &Path, name: &str) {
+    let _ = store.delete(&data.clone().join(name)).await;
+    if let Some(stem) = name.strip_suffix(".lance") {
+        let _ = store.remove_dir_all(data.clone().join(stem)).await;
+    }
 }

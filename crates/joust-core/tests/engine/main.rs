@@ -19,6 +19,7 @@ mod own_names;
 mod parts;
 mod place;
 mod published;
+mod remote_compaction;
 mod row_filters;
 mod sent;
 mod tables;

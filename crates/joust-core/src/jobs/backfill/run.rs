@@ -60,7 +60,7 @@ impl Table {
             (Some(job), Some(_)) => Some(Checkpoint::of(self, job).await?),
             _ => None,
         };
-        let mut staging = Staging::new(&newest, &binding, checkpoint).await?;
+        let mut staging = Staging::new(&newest, &binding, checkpoint).await;
         let mut attempts = Attempts::at(Policy::Rewrite);
         loop {
             let now = Binding::planned(&newest, backfill).await?;

@@ -11,7 +11,6 @@ use lance::Dataset;
 use lance::dataset::fragment::{FileFragment, FragReadConfig, FragmentReader};
 use lance::dataset::transaction::DataReplacementGroup;
 use lance_core::ROW_LAST_UPDATED_AT_VERSION;
-use lance_io::object_store::ObjectStore;
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_table::format::{DeletionFile, Fragment};
 use lance_table::io::deletion::read_deletion_file;
@@ -108,8 +107,7 @@ impl Staged {
 /// Another run of the job may continue with the files of the checkpoint, also on another server while this run has not
 /// noticed that it lost the job. It may even have committed them. So only the clean-up of versions removes them.
 pub struct Staging {
-    store: Arc<ObjectStore>,
-    data: Path,
+    dataset: Dataset,
     /// By fragment id.
     pub files: BTreeMap<u64, Staged>,
     /// A version may reference the files, so they must stay.
@@ -120,23 +118,18 @@ pub struct Staging {
 
 impl Staging {
     /// With the files of earlier runs of the same computation.
-    pub async fn new(
-        dataset: &Dataset,
-        binding: &Binding,
-        checkpoint: Option<Checkpoint>,
-    ) -> Result<Self> {
+    pub async fn new(dataset: &Dataset, binding: &Binding, checkpoint: Option<Checkpoint>) -> Self {
         let mut checkpoint = checkpoint.map(StagedFiles::new);
         let files = match &mut checkpoint {
             Some(checkpoint) => checkpoint.load(binding, dataset).await,
             None => BTreeMap::new(),
         };
-        Ok(Self {
-            store: dataset.object_store(None).await?,
-            data: dataset.data_dir(),
+        Self {
+            dataset: dataset.clone(),
             files,
             committing: false,
             checkpoint,
-        })
+        }
     }
 
     /// Adds the file of a fragment.
@@ -171,7 +164,7 @@ impl Staging {
         let paths: Vec<Path> = self.files.values().map(|one| self.path(one)).collect();
         let lasting = checkpoint.lasting(paths.into_iter()).await?;
         let before = self.files.len();
-        let data = self.data.clone();
+        let data = self.dataset.data_dir();
         self.files
             .retain(|_, one| lasting.contains(&path_in(&data, one)));
         Ok(self.files.len() == before)
@@ -201,15 +194,15 @@ impl Staging {
             .filter(|(id, staged)| !keep(**id, staged))
             .map(|(id, _)| *id)
             .collect();
-        let mut paths = Vec::with_capacity(stale.len());
+        let mut names = Vec::with_capacity(stale.len());
         for id in stale {
             if let Some(staged) = self.files.remove(&id)
                 && !self.is_kept(&staged)
             {
-                paths.push(self.path(&staged));
+                names.push(staged.group.1.path);
             }
         }
-        remove_in_background(&self.store, paths);
+        remove_in_background(&self.dataset, names);
     }
 
     fn is_kept(&self, staged: &Staged) -> bool {
@@ -218,7 +211,7 @@ impl Staging {
     }
 
     fn path(&self, staged: &Staged) -> Path {
-        path_in(&self.data, staged)
+        path_in(&self.dataset.data_dir(), staged)
     }
 }
 
@@ -231,13 +224,13 @@ impl Drop for Staging {
         if self.committing {
             return;
         }
-        let paths = self
+        let names = self
             .files
             .values()
             .filter(|staged| !self.is_kept(staged))
-            .map(|staged| self.path(staged))
+            .map(|staged| staged.group.1.path.clone())
             .collect();
-        remove_in_background(&self.store, paths);
+        remove_in_background(&self.dataset, names);
     }
 }
 

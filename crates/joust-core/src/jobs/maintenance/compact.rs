@@ -17,7 +17,7 @@ use super::remote_compaction::{can_rewrite, rewrite_remotely};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::jobs::remote::RemoteWork;
-use crate::jobs::unnamed_files::UnnamedFiles;
+use crate::jobs::unnamed_files::{UnnamedFiles, names_of};
 use crate::table::{Table, live_rows};
 use crate::work::WorkContext;
 
@@ -61,11 +61,11 @@ impl Table {
     /// Dropping the future leaves everything unchanged, unless the commit is running.
     pub async fn compact(&self, compact: &Compact, work: &WorkContext) -> Result<Compacted> {
         let table = self.begun().await?;
-        let memory = self
-            .memory_for_job(0, |stage| work.report(stage, 0, None))
-            .await;
-        let read_ahead = (memory.bytes() / 4).min(READ_AHEAD_BYTES) as u64;
+        let reserve = || self.memory_for_job(0, |stage| work.report(stage, 0, None));
+        let reserved = reserve().await;
+        let read_ahead = (reserved.bytes() / 4).min(READ_AHEAD_BYTES) as u64;
         let mut options = options(compact, read_ahead);
+        let mut memory = Some(reserved);
         let changing = &self.handle().changing;
         let mut has_priority = false;
         let mut attempts = Attempts::at(Policy::Compaction);
@@ -91,9 +91,17 @@ impl Table {
                 let is_worth = bytes(&plan).is_some_and(|bytes| remote.is_worth(bytes));
                 !has_priority && is_worth && can_rewrite(&source, &plan)
             });
+            if workers.is_some() {
+                // Workers may take hours, in memory of their own.
+                drop(memory.take());
+            }
             let rewritten = rewrite(&source, &plan, compact.concurrency, workers, work)
                 .instrument(info_span!("rewrite fragments"))
                 .await?;
+            if memory.is_none() {
+                // The commit rewrites indexes.
+                memory = Some(reserve().await);
+            }
             // Excludes changes of rows between the last check of the groups and their commit.
             let turn = match turn {
                 Some(turn) => turn,
@@ -137,9 +145,11 @@ impl Table {
         let (unchanged, late): (Vec<_>, Vec<_>) = groups
             .into_iter()
             .partition(|group| is_unchanged(&dataset, group));
+        let named = names_of(&dataset);
         let late: Vec<Fragment> = late
             .into_iter()
             .flat_map(|group| group.new_fragments)
+            .filter(|one| !one.files.iter().any(|file| named.contains(&file.path)))
             .collect();
         // Version clean-up removes a file that remains.
         let _ = self.remove_files(&late).await;
@@ -175,11 +185,11 @@ pub struct Rewritten {
 }
 
 impl Rewritten {
-    pub async fn none(source: &Dataset) -> Result<Self> {
-        Ok(Self {
+    pub fn none(source: &Dataset) -> Self {
+        Self {
             groups: Vec::new(),
-            files: UnnamedFiles::of(source).await?,
-        })
+            files: UnnamedFiles::of(source),
+        }
     }
 
     pub fn add(&mut self, group: RewriteResult) {
@@ -200,7 +210,7 @@ async fn rewrite(
     }
     let total = plan.num_tasks() as u64;
     let concurrency = concurrency.unwrap_or(CONCURRENCY);
-    let mut rewritten = Rewritten::none(source).await?;
+    let mut rewritten = Rewritten::none(source);
     let mut groups = futures::stream::iter(plan.compaction_tasks())
         .map(|task| async move { task.execute(source).await })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));

@@ -4,6 +4,7 @@
 //! joust computes the row ids, the versions of rows and the addresses itself.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
@@ -12,6 +13,7 @@ use lance::dataset::fragment::FileFragment;
 use lance::dataset::optimize::{
     CompactionMetrics, CompactionOptions, CompactionPlan, RewriteResult,
 };
+use lance::dataset::rowids::inline_row_lineage_max_bytes;
 use lance::index::DatasetIndexExt;
 use lance_core::datatypes::{NullabilityComparison, SchemaCompareOptions};
 use lance_table::format::Fragment;
@@ -47,7 +49,7 @@ struct WrittenGroup {
 }
 
 /// Whether workers can rewrite the groups of a plan. They cannot hand over the values of blobs, which are in files of
-/// their own, and the manifest must have the numbers and the ids of the rows.
+/// their own, and the manifest must have the numbers and the ids of the rows, before and after the rewrite.
 pub fn can_rewrite(source: &Dataset, plan: &CompactionPlan) -> bool {
     let has_blobs = source
         .schema()
@@ -55,7 +57,10 @@ pub fn can_rewrite(source: &Dataset, plan: &CompactionPlan) -> bool {
         .any(|field| field.is_blob() || field.is_blob_v2());
     let has_ids = source.manifest().uses_stable_row_ids();
     let mut fragments = plan.tasks.iter().flat_map(|task| &task.fragments);
-    !has_blobs && fragments.all(|one| one.num_rows().is_some() && (!has_ids || is_inline(one)))
+    let spills = has_ids && !matches!(inline_row_lineage_max_bytes(source), Ok(None));
+    !has_blobs
+        && !spills
+        && fragments.all(|one| one.num_rows().is_some() && (!has_ids || is_inline(one)))
 }
 
 /// Leaves the groups of a plan to workers.
@@ -71,10 +76,15 @@ pub async fn rewrite_remotely(
         io_buffer_size: None,
         ..plan.options().clone()
     };
+    let columns: Vec<_> = source
+        .schema()
+        .fields_pre_order()
+        .map(|field| (field.id, field.parent_id, &field.name, &field.logical_type))
+        .collect();
     let mut tasks = Vec::with_capacity(plan.num_tasks());
     let mut groups = HashMap::with_capacity(plan.num_tasks());
     for group in &plan.tasks {
-        let task = task(&group.fragments, &options)?;
+        let task = task(&group.fragments, &columns, &options)?;
         groups.insert(task.key.clone(), group.fragments.clone());
         tasks.push(task);
     }
@@ -94,7 +104,7 @@ pub async fn rewrite_remotely(
         needs_addresses: needs_addresses(source, plan).await?,
         groups,
     };
-    let mut rewritten = Rewritten::none(source).await?;
+    let mut rewritten = Rewritten::none(source);
     let mut received = std::pin::pin!(remote.receive(order, checks, work));
     while let Some(group) = received.try_next().await? {
         rewritten.add(group);
@@ -102,12 +112,13 @@ pub async fn rewrite_remotely(
     Ok(rewritten)
 }
 
-fn task(fragments: &[Fragment], options: &CompactionOptions) -> Result<Task> {
+/// `columns`: a column that was dropped and added again without values changes no fragment.
+fn task(fragments: &[Fragment], columns: &impl Debug, options: &CompactionOptions) -> Result<Task> {
     let state = serde_json::to_string(&(fragments, options))
         .map_err(|error| Error::internal("a group could not be written", error))?;
     let rows = fragments.iter().filter_map(Fragment::num_rows);
     Ok(Task {
-        key: key_of(&state),
+        key: key_of(&(state, format!("{columns:?}"))),
         units: rows.sum::<usize>() as u64,
         details: details(&TaskDetails {
             fragments: fragments.iter().map(|fragment| fragment.id).collect(),

@@ -9,6 +9,7 @@ use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_io::utils::CachedFileSize;
 
 use crate::error::{Error, Result};
+use crate::jobs::unnamed_files::names_of;
 
 /// Bytes that may be read ahead.
 const READ_AHEAD_BYTES: u64 = 32 << 20;
@@ -24,9 +25,8 @@ pub struct WorkerFiles {
 
 impl WorkerFiles {
     pub fn of(dataset: Arc<Dataset>) -> Self {
-        let files = dataset.fragments().iter().flat_map(|one| &one.files);
         Self {
-            known: files.map(|file| file.path.clone()).collect(),
+            known: names_of(&dataset),
             taken: HashSet::new(),
             dataset,
         }
@@ -49,7 +49,7 @@ impl WorkerFiles {
             SchedulerConfig::new(READ_AHEAD_BYTES),
         );
         let path = self.dataset.data_dir().join(file);
-        let file = scheduler
+        let opened = scheduler
             .open_file(&path, &CachedFileSize::unknown())
             .await
             .map_err(|error| match error.is_not_found() {
@@ -59,7 +59,12 @@ impl WorkerFiles {
                 )),
                 false => error.into(),
             })?;
-        Ok(FileReader::read_all_metadata(&file).await?)
+        FileReader::read_all_metadata(&opened)
+            .await
+            .map_err(|error| match is_damaged(&error) {
+                true => refused(file, "is damaged"),
+                false => error.into(),
+            })
     }
 
     /// Takes note that a task has got a file.
@@ -68,7 +73,51 @@ impl WorkerFiles {
     }
 }
 
+/// Whether the content of a file is wrong. Another failure is one of the store.
+fn is_damaged(error: &lance::Error) -> bool {
+    use lance::Error as L;
+    match error.find_root() {
+        L::InvalidInput { .. }
+        | L::CorruptFile { .. }
+        | L::NotSupported { .. }
+        | L::VersionConflict { .. }
+        | L::Schema { .. } => true,
+        // Undecodable metadata.
+        L::IO { source, .. } => source.is::<prost::DecodeError>(),
+        _ => false,
+    }
+}
+
 /// Code 13 for a file of a worker.
 pub fn refused(file: &str, what: &str) -> Error {
     Error::invalid(format!("the file {file:?} of a worker {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_damaged_only_if_its_content_is_wrong() {
+        let undecodable = prost_types::Duration::decode(&b"\xff"[..]).unwrap_err();
+        for error in [
+            lance::Error::from(undecodable),
+            lance::Error::invalid_input("no footer"),
+        ] {
+            assert!(is_damaged(&error), "{error}");
+        }
+        let store = object_store::Error::Generic {
+            store: "S3",
+            source: "timeout".into(),
+        };
+        for error in [
+            lance::Error::from(store),
+            lance::Error::from(std::io::Error::other("reset")),
+            lance::Error::timeout("too long"),
+        ] {
+            assert!(!is_damaged(&error), "{error}");
+        }
+    }
 }
