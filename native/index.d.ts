@@ -146,8 +146,11 @@ export declare class QueryRest {
 
 /** The work that a job leaves to workers. It belongs to one run of the job. */
 export declare class RemoteWork {
-  /** `min_bytes`: the job itself does work that reads fewer bytes of files, except for functions. */
-  constructor(minBytes: number)
+  /**
+   * `min_bytes`: the job itself does work that reads fewer bytes of files, except for functions. `since`: when the job
+   * was made, ms since 1970; older files are not those of its workers.
+   */
+  constructor(minBytes: number, since?: number | undefined | null)
   /** Waits until the job has work for workers. False: it has ended without. */
   ordered(): Promise<boolean>
   /** The number of the current order; null: the job waits for no worker. */

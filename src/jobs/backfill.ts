@@ -55,7 +55,8 @@ export const backfill = ({ engine, storageOptions, executor }: BackfillDependenc
       withTask(signal, (task) =>
         target.backfill({ ...backfillOptions(request), job: job.id }, task, onProgress, work),
       );
-    const remote = { id: job.id, storageOptions: options };
+    const { id, createdMillis } = job;
+    const remote = { id, createdMillis, storageOptions: options };
     const done = await onWorkers(executor, remote, signal, compute);
     return {
       result: withoutNulls({

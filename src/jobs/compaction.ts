@@ -49,7 +49,9 @@ export const compaction = ({
       deletionThreshold: request.materialize_deletions_threshold,
       concurrency: request.concurrency,
     });
-    const remote = { id: job.id, storageOptions: { ...storageOptions, ...table.storageOptions } };
+    const { id, createdMillis } = job;
+    const storage = { ...storageOptions, ...table.storageOptions };
+    const remote = { id, createdMillis, storageOptions: storage };
     const target = engine.table(table.location, remote.storageOptions).onBranch(request.branch);
     const done = await compact(target, options, executor, run, remote);
     return {

@@ -4,6 +4,8 @@ import type { RemoteWork } from "../engine/index.js";
 export interface RemoteJob {
   /** The id of the job. */
   readonly id: string;
+  /** When the job was made. The files of its workers are not older. */
+  readonly createdMillis?: number;
   readonly work: RemoteWork;
   /** Of the object store of its table. */
   readonly storageOptions: Readonly<Record<string, string>>;

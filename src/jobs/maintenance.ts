@@ -13,7 +13,9 @@ export const maintenance = ({
   kind: "maintenance",
   async run(run) {
     const { job, table, signal, onProgress } = run;
-    const remote = { id: job.id, storageOptions: { ...storageOptions, ...table.storageOptions } };
+    const { id, createdMillis } = job;
+    const storage = { ...storageOptions, ...table.storageOptions };
+    const remote = { id, createdMillis, storageOptions: storage };
     const target = engine.table(table.location, remote.storageOptions);
     const { compactBelow } = await target.maintenanceDue();
     const options = withoutNulls<CompactOptions>({ below: compactBelow });

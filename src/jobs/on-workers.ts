@@ -9,7 +9,7 @@ export async function onWorkers<T>(
   work: (remote?: RemoteWork) => Promise<T>,
 ): Promise<T> {
   if (!executor) return work();
-  const remote = new RemoteWork(executor.minBytes);
+  const remote = new RemoteWork(executor.minBytes, job.createdMillis);
   const ended = new AbortController();
   const workers = executor.run({ ...job, work: remote }, AbortSignal.any([signal, ended.signal]));
   try {

@@ -1,5 +1,12 @@
 /** The test is the worker: it rewrites fragments in a copy of the table. test/clients/ray has real workers. */
-import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -137,7 +144,7 @@ describe("a compaction on workers", () => {
   });
 
   it("refuses files that do not fit, and goes on", async () => {
-    const { remote, ended } = start();
+    const { remote, ended } = start({}, new RemoteWork(0, Date.now()));
     const [{ key }] = (await ordered(remote)).tasks;
     const [existing = ""] = files();
     const [file = ""] = await rewritten();
@@ -157,7 +164,11 @@ describe("a compaction on workers", () => {
       [["missing.lance"], /workers have to write where the server reads/],
       [["short.lance"], /is damaged/],
       [["other.lance"], /is damaged/],
+      [["old.lance"], /is older than the job/],
     ];
+    copyFileSync(join(data(), file), join(data(), "old.lance"));
+    const anHourAgo = Date.now() / 1_000 - 3_600;
+    utimesSync(join(data(), "old.lance"), anHourAgo, anHourAgo);
     const content = readFileSync(join(data(), file));
     writeFileSync(join(data(), "short.lance"), content.subarray(0, content.length - 10));
     // The metadata of the columns is no protobuf any more.

@@ -1,5 +1,7 @@
 //! Work of jobs that workers outside of this process do.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use joust_core::jobs::remote::{self, Part};
 use joust_core::{Code, Error};
 use napi::Env;
@@ -27,11 +29,13 @@ pub struct RemoteOrder {
 
 #[napi]
 impl RemoteWork {
-    /// `min_bytes`: the job itself does work that reads fewer bytes of files, except for functions.
+    /// `min_bytes`: the job itself does work that reads fewer bytes of files, except for functions. `since`: when the job
+    /// was made, ms since 1970; older files are not those of its workers.
     #[napi(constructor)]
-    pub fn new(min_bytes: f64) -> Self {
+    pub fn new(min_bytes: f64, since: Option<f64>) -> Self {
+        let since = since.map(|time| UNIX_EPOCH + Duration::from_millis(time as u64));
         Self {
-            inner: remote::RemoteWork::new(min_bytes as u64),
+            inner: remote::RemoteWork::new(min_bytes as u64).since(since),
         }
     }
 

@@ -101,7 +101,7 @@ impl RemoteFragments<'_> {
             function: Some(self.payload),
         };
         let checks = FragmentChecks {
-            files: WorkerFiles::of(self.dataset.clone()),
+            files: WorkerFiles::of(self.dataset.clone(), remote.began()),
             dataset: self.dataset,
             binding: self.binding,
             fragments,

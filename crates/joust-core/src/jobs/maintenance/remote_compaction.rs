@@ -99,7 +99,7 @@ pub async fn rewrite_remotely(
         function: None,
     };
     let checks = GroupChecks {
-        files: WorkerFiles::of(source.clone()),
+        files: WorkerFiles::of(source.clone(), remote.began()),
         source: source.clone(),
         needs_addresses: needs_addresses(source, plan).await?,
         groups,

@@ -2,21 +2,28 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use lance::Dataset;
 use lance_file::reader::{CachedFileMetadata, FileReader};
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_io::utils::CachedFileSize;
+use object_store::ObjectStoreExt;
 
 use crate::error::{Error, Result};
 use crate::jobs::unnamed_files::names_of;
 
 /// Bytes that may be read ahead.
 const READ_AHEAD_BYTES: u64 = 32 << 20;
+/// The most that the clock of the store may be behind that of the catalog.
+const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
 
 /// The data files of one order: those that no version names, each for one task.
 pub struct WorkerFiles {
     dataset: Arc<Dataset>,
+    /// Older files belong to other versions, or to other jobs.
+    earliest: Option<DateTime<Utc>>,
     /// Names of the files of the version that the order reads.
     known: HashSet<String>,
     /// Names of the files that tasks have got.
@@ -24,8 +31,10 @@ pub struct WorkerFiles {
 }
 
 impl WorkerFiles {
-    pub fn of(dataset: Arc<Dataset>) -> Self {
+    /// `since`: see [`RemoteWork::since`](super::RemoteWork::since).
+    pub fn of(dataset: Arc<Dataset>, since: Option<SystemTime>) -> Self {
         Self {
+            earliest: since.map(|time| DateTime::from(time) - CLOCK_DIFFERENCE),
             known: names_of(&dataset),
             taken: HashSet::new(),
             dataset,
@@ -44,21 +53,24 @@ impl WorkerFiles {
         if self.taken.contains(file) {
             return Err(refused(file, "belongs to another task"));
         }
-        let scheduler = ScanScheduler::new(
-            self.dataset.object_store(None).await?,
-            SchedulerConfig::new(READ_AHEAD_BYTES),
-        );
+        let store = self.dataset.object_store(None).await?;
         let path = self.dataset.data_dir().join(file);
-        let opened = scheduler
-            .open_file(&path, &CachedFileSize::unknown())
-            .await
-            .map_err(|error| match error.is_not_found() {
-                true => Error::invalid(format!(
-                    "a worker's file is not at {path}: workers have to write where the server reads \
+        let stored = store.inner.head(&path).await.map_err(|error| match error {
+            object_store::Error::NotFound { .. } => Error::invalid(format!(
+                "a worker's file is not at {path}: workers have to write where the server reads \
                      the table"
-                )),
-                false => error.into(),
-            })?;
+            )),
+            error => error.into(),
+        })?;
+        if self
+            .earliest
+            .is_some_and(|time| stored.last_modified < time)
+        {
+            return Err(refused(file, "is older than the job"));
+        }
+        let scheduler = ScanScheduler::new(store, SchedulerConfig::new(READ_AHEAD_BYTES));
+        let size = CachedFileSize::new(stored.size);
+        let opened = scheduler.open_file(&path, &size).await?;
         FileReader::read_all_metadata(&opened)
             .await
             .map_err(|error| match is_damaged(&error) {

@@ -1,6 +1,7 @@
 //! The work that a job leaves to workers, as the server hands it out.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures::Stream;
 use parking_lot::Mutex;
@@ -17,6 +18,7 @@ pub struct RemoteWork {
     pub(super) state: Arc<Mutex<State>>,
     orders: watch::Sender<Orders>,
     min_bytes: u64,
+    since: Option<SystemTime>,
 }
 
 #[derive(Default)]
@@ -42,6 +44,19 @@ impl RemoteWork {
             min_bytes,
             ..Self::default()
         }
+    }
+
+    /// The workers of the job have written no file before this time. Their tasks may be older than this run of the job.
+    #[must_use]
+    pub fn since(self, time: Option<SystemTime>) -> Self {
+        Self {
+            since: time,
+            ..self
+        }
+    }
+
+    pub(in crate::jobs) fn began(&self) -> Option<SystemTime> {
+        self.since
     }
 
     /// Whether workers should do work that reads so many bytes of files. The job itself does smaller work.
