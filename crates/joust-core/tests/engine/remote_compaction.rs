@@ -2,14 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
-use arrow::datatypes::{DataType, Field, Schema};
 use joust_core::jobs::maintenance::Compact;
 use joust_core::jobs::remote::RemoteWork;
 use joust_core::{Code, Engine, EngineOptions, Error, Table, WorkContext};
 use lance::Dataset;
-use lance::dataset::NewColumnTransform;
 use lance::dataset::rowids::SPILL_ROW_LINEAGE_CONFIG_KEY;
 use tokio::task::JoinHandle;
 
@@ -36,34 +32,6 @@ fn start(table: &Table) -> (RemoteWork, JoinHandle<joust_core::Result<u64>>) {
         Ok(compacted.fragments_removed)
     });
     (remote, ended)
-}
-
-/// The key of the only task of a compaction.
-async fn key(table: &Table) -> String {
-    let (remote, ended) = start(table);
-    assert!(remote.ordered().await);
-    let (_, order) = remote.order().unwrap();
-    ended.abort();
-    order.tasks[0].key.clone()
-}
-
-#[tokio::test]
-async fn the_files_of_an_order_do_not_fit_one_with_another_column_of_the_same_name() {
-    let directory = tempfile::tempdir().unwrap();
-    let location = format!("{}/t.lance", directory.path().display());
-    let table = table(&Engine::new(EngineOptions::default()), &location).await;
-    let mut dataset = Dataset::open(&location).await.unwrap();
-    let values = NewColumnTransform::SqlExpressions(vec![("m".into(), "n + 1".into())]);
-    dataset.add_columns(values, None, None).await.unwrap();
-    let before = key(&table).await;
-    assert_eq!(key(&table).await, before);
-    let fragments = dataset.manifest().fragments.clone();
-    dataset.drop_columns(&["m"]).await.unwrap();
-    let added = Arc::new(Schema::new(vec![Field::new("m", DataType::Int64, true)]));
-    let nulls = NewColumnTransform::AllNulls(added);
-    dataset.add_columns(nulls, None, None).await.unwrap();
-    assert_eq!(dataset.manifest().fragments, fragments);
-    assert_ne!(key(&table).await, before);
 }
 
 #[tokio::test]
