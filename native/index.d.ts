@@ -301,8 +301,8 @@ export declare class Table {
    * name.
    */
   planIndex(spec: string): Promise<PlannedIndex>
-  /** Builds an index and commits it. */
-  createIndex(spec: string, task: Task, onProgress: (arg: Progress) => void): Promise<void>
+  /** Builds an index and commits it. `workers`: they build its segments, if that is possible and the table is large. */
+  buildIndex(spec: string, task: Task, onProgress: (arg: Progress) => void, workers?: RemoteWork | undefined | null): Promise<BuiltIndex>
   /** All indexes, in the order of their names. */
   listIndices(options?: ReadOptions | undefined | null): Promise<Array<IndexDescription>>
   indexStats(name: string, options?: ReadOptions | undefined | null): Promise<IndexStats>
@@ -541,6 +541,12 @@ export interface BranchDifference {
   changedColumns: Array<ColumnChange>
   addedIndices: Array<IndexDescription>
   removedIndices: Array<IndexDescription>
+}
+
+/** A finished index build. */
+export interface BuiltIndex {
+  /** The segments that workers made; 0: the engine built the index. */
+  remoteSegments: number
 }
 
 /** Cancels the query with this number; no effect after it has ended. */

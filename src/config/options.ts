@@ -300,7 +300,7 @@ export const serverOptions = {
   executor: option({
     type: choice(["local", "ray"]),
     fallback: "local",
-    help: "where jobs run that may leave this server: here (local) or on a Ray cluster (ray), which runs large compactions, and with --functions ray backfills with functions",
+    help: "where jobs run that may leave this server: here (local) or on a Ray cluster (ray), which runs large compactions and index builds, and with --functions ray backfills with functions",
   }),
   "ray-address": option({
     type: httpUrl,

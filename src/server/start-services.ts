@@ -60,7 +60,7 @@ export async function startServices(
     store: store.jobs,
     catalog,
     kinds: [
-      indexBuild(engine, storageOptions),
+      indexBuild({ engine, storageOptions, executor }),
       backfill({
         engine,
         storageOptions,

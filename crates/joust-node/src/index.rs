@@ -1,13 +1,15 @@
 //! Indexes.
 
 use joust_core::index;
+use joust_core::jobs::remote;
 use napi::Env;
-use napi::bindgen_prelude::{Function, PromiseRaw};
+use napi::bindgen_prelude::{ClassInstance, Function, PromiseRaw};
 use napi_derive::napi;
 
 use crate::job_threads::on_job_threads;
 use crate::progress::{Progress, reporter};
 use crate::promise::promise;
+use crate::remote_work::RemoteWork;
 use crate::table::{ReadOptions, Table};
 use crate::task::Task;
 
@@ -50,6 +52,13 @@ pub struct IndexStats {
     pub num_indices: f64,
 }
 
+/// A finished index build.
+#[napi(object)]
+pub struct BuiltIndex {
+    /// The segments that workers made; 0: the engine built the index.
+    pub remote_segments: f64,
+}
+
 #[napi(object)]
 pub struct DropIndexResult {
     pub version: f64,
@@ -86,19 +95,28 @@ impl Table {
         )
     }
 
-    /// Builds an index and commits it.
-    #[napi(ts_return_type = "Promise<void>")]
-    pub fn create_index<'env>(
+    /// Builds an index and commits it. `workers`: they build its segments, if that is possible and the table is large.
+    #[napi(ts_return_type = "Promise<BuiltIndex>")]
+    pub fn build_index<'env>(
         &self,
         env: &'env Env,
         spec: String,
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
-    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        workers: Option<ClassInstance<'_, RemoteWork>>,
+    ) -> napi::Result<PromiseRaw<'env, BuiltIndex>> {
         let work = task.context(reporter(on_progress)?);
+        let workers = workers.map(|workers| workers.inner.clone());
+        let begun = workers.as_ref().map(remote::RemoteWork::begin);
         let table = self.inner.clone();
-        let built = async move { work.run(table.create_index(&spec, &work)).await };
-        promise(env, on_job_threads(built), |()| ())
+        let built = async move {
+            let _begun = begun;
+            work.run(table.build_index(&spec, workers.as_ref(), &work))
+                .await
+        };
+        promise(env, on_job_threads(built), |built| BuiltIndex {
+            remote_segments: built.remote_segments as f64,
+        })
     }
 
     /// All indexes, in the order of their names.

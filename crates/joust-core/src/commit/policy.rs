@@ -27,6 +27,8 @@ pub(crate) enum Policy {
     SchemaChange,
     /// An index that Lance builds.
     IndexBuild,
+    /// Segments of an index that workers built. After a conflict, they build those again whose rows have changed.
+    IndexSegments,
     /// Segments of a text index, when it is built and when it catches up.
     TextIndex,
     /// The catch-up of an index that Lance builds.
@@ -97,18 +99,19 @@ impl Policy {
         use Retry::{During, Never, Times};
         use Stamps::{Request, Uploads};
         let (lock, fsync, stamps, outcome, retry) = match self {
-            Self::Plain        => (Lock::Never,   InCommit, Stamps::None, Awaited,   Never),
-            Self::Append       => (First,         Staged,   Uploads,      Awaited,   Never),
-            Self::Create       => (AfterConflict, InCommit, Request,      Awaited,   Never),
-            Self::Overwrite    => (AfterConflict, Staged,   Request,      Awaited,   Never),
-            Self::Multipart    => (First,         InCommit, Stamps::None, Awaited,   Never),
-            Self::RowChange    => (AfterConflict, InCommit, Request,      Confirmed, During(PATIENCE)),
-            Self::SchemaChange => (First,         InCommit, Stamps::None, Awaited,   During(PATIENCE)),
-            Self::IndexBuild   => (AfterConflict, InCommit, Request,      Awaited,   Never),
-            Self::TextIndex    => (First,         InCommit, Request,      Confirmed, Times(3)),
-            Self::IndexCatchUp => (AfterConflict, InCommit, Stamps::None, Awaited,   Times(5)),
-            Self::Compaction   => (First,         InCommit, Stamps::None, Awaited,   Times(5)),
-            Self::Rewrite      => (First,         InCommit, Stamps::None, Awaited,   Times(20)),
+            Self::Plain         => (Lock::Never,   InCommit, Stamps::None, Awaited,   Never),
+            Self::Append        => (First,         Staged,   Uploads,      Awaited,   Never),
+            Self::Create        => (AfterConflict, InCommit, Request,      Awaited,   Never),
+            Self::Overwrite     => (AfterConflict, Staged,   Request,      Awaited,   Never),
+            Self::Multipart     => (First,         InCommit, Stamps::None, Awaited,   Never),
+            Self::RowChange     => (AfterConflict, InCommit, Request,      Confirmed, During(PATIENCE)),
+            Self::SchemaChange  => (First,         InCommit, Stamps::None, Awaited,   During(PATIENCE)),
+            Self::IndexBuild    => (AfterConflict, InCommit, Request,      Awaited,   Never),
+            Self::IndexSegments => (First,         InCommit, Request,      Awaited,   Times(5)),
+            Self::TextIndex     => (First,         InCommit, Request,      Confirmed, Times(3)),
+            Self::IndexCatchUp  => (AfterConflict, InCommit, Stamps::None, Awaited,   Times(5)),
+            Self::Compaction    => (First,         InCommit, Stamps::None, Awaited,   Times(5)),
+            Self::Rewrite       => (First,         InCommit, Stamps::None, Awaited,   Times(20)),
         };
         Terms { lock, fsync, stamps, outcome, retry }
     }

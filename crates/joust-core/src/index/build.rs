@@ -111,7 +111,7 @@ impl Table {
 }
 
 /// Bytes of the vectors for training; 0 for other kinds.
-fn training(dataset: &Dataset, spec: &Spec, target: &Resolved) -> usize {
+pub(crate) fn training(dataset: &Dataset, spec: &Spec, target: &Resolved) -> usize {
     /// Vectors that Lance samples for each partition, and for the codes of a quantizer.
     const SAMPLE: usize = 256;
     let field = dataset.schema().field(&target.column);
@@ -130,7 +130,7 @@ fn training(dataset: &Dataset, spec: &Spec, target: &Resolved) -> usize {
         .saturating_mul(partitions.max(SAMPLE))
 }
 
-async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
+pub(crate) async fn prepare(dataset: &Dataset, spec: &Spec) -> Result<Resolved> {
     let target = spec.resolve(dataset)?;
     let mut same_name = text::all_entries(dataset).await?;
     same_name.retain(|index| index.name == target.name);
@@ -167,7 +167,7 @@ fn taken(name: &str, advice: &str) -> Error {
 
 /// Rejects a vector index without enough vectors for training: Lance would store an index that covers nothing, and a
 /// client that waits for it would wait forever. An empty table may have one, which is trained when rows arrive.
-async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result<()> {
+pub(crate) async fn check_rows(dataset: &Dataset, spec: &Spec, target: &Resolved) -> Result<()> {
     if !target.kind.is_vector() {
         return Ok(());
     }

@@ -108,7 +108,7 @@ fn write_synced(directory: &LocalPath, files: &Files) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of an entry that was never committed. Version clean-up removes remaining ones.
+/// Removes the files of an index entry that was never committed. Version clean-up removes remaining ones.
 pub async fn remove_segment(dataset: &Dataset, uuid: Uuid) {
     if let Ok(store) = dataset.object_store(None).await {
         let directory = dataset.indices_dir().join(uuid.to_string());

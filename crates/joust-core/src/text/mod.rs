@@ -27,6 +27,7 @@ pub(crate) use build::{Target, build, check};
 pub(crate) use catch_up::catch_up;
 pub(crate) use column::TextColumn;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
+pub(crate) use files::remove_segment;
 pub(crate) use json::as_returned;
 pub(crate) use search::{Found, Search, indexed, names, prewarm};
 pub(crate) use source::texts;

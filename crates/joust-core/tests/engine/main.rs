@@ -11,6 +11,7 @@ mod clones;
 mod compaction;
 mod conditions;
 mod deadlines;
+mod index_segments;
 mod json;
 mod long;
 mod long_files;

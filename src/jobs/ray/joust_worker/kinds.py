@@ -7,6 +7,6 @@
 - `do_tasks(server, order, tasks)`: does a group of tasks in a Ray task, and hands each result over to the server.
 """
 
-from joust_worker import backfill, compaction
+from joust_worker import backfill, compaction, index
 
-KINDS = {"backfill": backfill, "compaction": compaction}
+KINDS = {"backfill": backfill, "compaction": compaction, "index": index}

@@ -7,7 +7,7 @@
 
 mod asked;
 mod model;
-mod pair;
+pub mod pair;
 
 use std::sync::Arc;
 

@@ -1,0 +1,116 @@
+"""Builds segments of an index, each of some fragments, in directories that no version of the table names."""
+
+import base64
+import time
+
+import numpy
+import pyarrow
+from lance.indices import IndexConfig
+
+from joust_worker.tables import open_table
+
+GROUPS = None
+USES_GPUS = False
+
+PROGRESS_SECONDS = 2
+
+
+class Unwanted(Exception):
+    """The server does not need the segment any more."""
+
+
+def title(order):
+    return f"joust: {order['arguments']['name']}"
+
+
+def purpose(order):
+    return f"build the index `{order['arguments']['name']}`"
+
+
+def do_tasks(server, order, tasks):
+    dataset = open_table(order)
+    for task in tasks:
+        heartbeat = Heartbeat(server, task)
+        try:
+            # A task that runs again has perhaps handed its segment over before.
+            heartbeat.beat()
+            segment = build(dataset, order, task["fragments"], heartbeat)
+        except Unwanted:
+            continue
+        except Exception as error:
+            # Lance reports an exception of the heartbeat as one of its own.
+            if isinstance(heartbeat.failure, Unwanted):
+                continue
+            raise heartbeat.failure or error
+        server.hand_over(task["key"], described(segment))
+
+
+def build(dataset, order, fragments, heartbeat):
+    arguments = order["arguments"]
+    index_type, config = arguments["index_type"], arguments["config"]
+    return dataset.create_index_uncommitted(
+        arguments["column"],
+        index_type if config is None else IndexConfig(index_type, config),
+        name=arguments["name"],
+        # The segment may belong to an index that replaces another one of this name.
+        replace=True,
+        fragment_ids=fragments,
+        progress_callback=heartbeat,
+        **arguments["options"],
+        **model_of(order),
+    )
+
+
+def model_of(order):
+    """The arguments with the model that all segments of a vector index have in common."""
+    model = order["model"]
+    if model is None:
+        return {}
+    centroids = vectors(model, "centroids")
+    options = {"num_partitions": len(centroids), "ivf_centroids": centroids}
+    if model["codebook"] is not None:
+        options["pq_codebook"] = vectors(model, "codebook")
+    if model["rotation"] is not None:
+        options["rabitq_model"] = model["rotation"]
+    return options
+
+
+def vectors(model, member):
+    numbers = numpy.frombuffer(base64.b64decode(model[member]), dtype=model["data_type"])
+    return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(numbers), model["dimension"])
+
+
+def described(segment):
+    type_url, details = segment.index_details
+    return {
+        "uuid": segment.uuid,
+        "fields": segment.fields,
+        "dataset_version": segment.dataset_version,
+        "fragments": sorted(segment.fragment_ids),
+        "index_version": segment.index_version,
+        "type_url": type_url,
+        "details": base64.b64encode(details).decode(),
+        "files": [{"path": one.path, "size": one.size_bytes} for one in segment.files],
+    }
+
+
+class Heartbeat:
+    """Tells the server from time to time that the task runs. The time that a stage of Lance takes is unknown."""
+
+    def __init__(self, server, task):
+        self.server, self.task = server, task
+        self.failure = None
+
+    def __call__(self, _progress):
+        if time.monotonic() - self.reported < PROGRESS_SECONDS:
+            return
+        try:
+            self.beat()
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def beat(self):
+        if not self.server.report(self.task["key"], 0):
+            raise Unwanted
+        self.reported = time.monotonic()
