@@ -19,7 +19,7 @@ pub(crate) use build::{check_rows, not_found, prepare, training};
 pub(crate) use caches::Caches;
 pub(crate) use kind::Kind;
 pub use list::{IndexDescription, IndexStats};
-pub(crate) use model::{Model, has_few_rows, train};
+pub(crate) use model::{Model, has_few_rows, model_bytes, train};
 pub(crate) use progress::Reporter;
 pub(crate) use segments::{Arguments, Assembly, SegmentPlan};
 pub(crate) use spec::Spec;

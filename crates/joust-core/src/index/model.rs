@@ -36,15 +36,37 @@ pub(crate) struct Model {
 }
 
 /// Whether the table has too few rows for so many partitions. Then Lance chooses another number.
-pub(crate) async fn has_few_rows(dataset: &Dataset, params: &VectorIndexParams) -> Result<bool> {
+pub(crate) fn has_few_rows(rows: usize, params: &VectorIndexParams) -> bool {
     let Some(ivf) = ivf(params) else {
-        return Ok(true);
+        return true;
     };
     let needed = ivf
         .num_partitions
         .unwrap_or(1)
         .saturating_mul(ivf.sample_rate);
-    Ok(dataset.count_rows(None).await? < needed)
+    rows < needed
+}
+
+/// About the size of the model in an order.
+pub(crate) fn model_bytes(rows: usize, target: &Resolved, params: &VectorIndexParams) -> usize {
+    let Some((element, dimension)) = vector_element(&target.data_type) else {
+        return 0;
+    };
+    let vectors = ivf(params).map_or(0, |ivf| partitions(rows, ivf, params));
+    let codes = match params.stages.last() {
+        Some(StageParams::PQ(pq)) => 1 << pq.num_bits,
+        _ => 0,
+    };
+    let vector = dimension.saturating_mul(element.primitive_width().unwrap_or(1));
+    // Four characters of base64 are three bytes.
+    (vectors + codes).saturating_mul(vector) / 3 * 4
+}
+
+fn partitions(rows: usize, ivf: &IvfBuildParams, params: &VectorIndexParams) -> usize {
+    let size = ivf.target_partition_size;
+    let size = size.unwrap_or_else(|| params.index_type().target_partition_size());
+    ivf.num_partitions
+        .unwrap_or_else(|| recommended_num_partitions(rows, size))
 }
 
 /// Trains with a sample of the whole table.
@@ -64,10 +86,7 @@ pub(crate) async fn train(
     };
     let mut ivf = ivf(params).cloned().ok_or_else(missing)?;
     let rows = dataset.count_rows(None).await?;
-    let size = ivf.target_partition_size;
-    let size = size.unwrap_or_else(|| params.index_type().target_partition_size());
-    ivf.num_partitions
-        .get_or_insert_with(|| recommended_num_partitions(rows, size));
+    ivf.num_partitions = Some(partitions(rows, &ivf, params));
     let (column, metric) = (&target.column, params.metric_type);
     let progress = Arc::new(Reporter::new(work.clone()));
     let trained = build_ivf_model(dataset, column, dimension, metric, &ivf, None, progress)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
 use futures::Stream;
 use lance::Dataset;
 use lance::dataset::fragment::FileFragment;
@@ -15,6 +16,7 @@ use lance_io::object_store::ObjectStore;
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_io::utils::CachedFileSize;
 use lance_table::format::{IndexFile, IndexMetadata};
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use prost_types::Any;
 use serde::{Deserialize, Serialize};
@@ -23,7 +25,7 @@ use uuid::Uuid;
 use super::segment::{Segment, State};
 use crate::error::{Error, Result};
 use crate::index::{Arguments, Model};
-use crate::jobs::remote::{CheckParts, Order, Part, RemoteWork, Task, details, key_of};
+use crate::jobs::remote::{CheckParts, Order, Part, RemoteWork, Task, details, is_damaged, key_of};
 use crate::work::WorkContext;
 
 /// Bytes that may be read ahead.
@@ -38,10 +40,16 @@ pub struct RemoteSegments<'a> {
     pub model: Option<&'a Model>,
     /// The fields whose values the index reads.
     pub fields: &'a BTreeSet<i32>,
-    /// The fragments of each segment.
-    pub groups: Vec<Vec<FileFragment>>,
+    pub groups: Vec<Group>,
     /// The directories of other indexes and segments.
     pub named: HashSet<Uuid>,
+}
+
+/// The fragments of a segment.
+pub struct Group {
+    pub fragments: Vec<FileFragment>,
+    /// Without deleted ones.
+    pub rows: u64,
 }
 
 /// The members of an order of this kind.
@@ -79,11 +87,18 @@ struct BuiltFile {
 
 impl RemoteSegments<'_> {
     /// Leaves the segments to workers.
-    pub fn build(
+    pub async fn build(
         self,
         remote: &RemoteWork,
         work: &WorkContext,
     ) -> Result<impl Stream<Item = Result<Segment>> + Send + use<>> {
+        let store = self.dataset.object_store(None).await?;
+        let manifest = &self.dataset.manifest_location().path;
+        let manifest = store
+            .inner
+            .head(manifest)
+            .await
+            .map_err(lance::Error::from)?;
         let order = details(&OrderDetails {
             arguments: self.arguments,
             model: self.model,
@@ -111,20 +126,25 @@ impl RemoteSegments<'_> {
             dataset: self.dataset,
             ordered,
             named: self.named,
+            store,
+            since: manifest.last_modified,
         };
         Ok(remote.receive(order, checks, work))
     }
 
-    fn task(&self, group: &[FileFragment], order: &str) -> Result<(Task, OrderedSegment)> {
-        let states = group.iter().map(|fragment| {
+    fn task(&self, group: &Group, order: &str) -> Result<(Task, OrderedSegment)> {
+        let states = group.fragments.iter().map(|fragment| {
             let metadata = fragment.metadata();
             let state = State::of(metadata, self.fields);
             format!("{} {state:?} {:?}", metadata.id, metadata.deletion_file)
         });
-        let key = key_of(&(order, states.collect::<Vec<_>>()));
+        // Another run of the job may order it at a later version, and a segment has to be one of that version.
+        let version = self.dataset.version_id();
+        let key = key_of(&(order, version, states.collect::<Vec<_>>()));
+        let fragments = group.fragments.iter().map(|one| one.id() as u64);
         let segment = OrderedSegment {
-            fragments: group.iter().map(|one| one.id() as u64).collect(),
-            rows: group.iter().map(live_rows).sum(),
+            fragments: fragments.collect(),
+            rows: group.rows,
         };
         let details = details(&TaskDetails {
             fragments: &segment.fragments,
@@ -141,10 +161,6 @@ impl RemoteSegments<'_> {
     }
 }
 
-pub fn live_rows(fragment: &FileFragment) -> u64 {
-    fragment.fast_logical_rows().unwrap_or(0) as u64
-}
-
 /// The segment of a task.
 struct OrderedSegment {
     fragments: Vec<u64>,
@@ -159,6 +175,9 @@ struct SegmentChecks {
     ordered: HashMap<String, OrderedSegment>,
     /// The directories of other indexes and segments.
     named: HashSet<Uuid>,
+    store: Arc<ObjectStore>,
+    /// When the version was written, by the clock of the store: the files of indexes of older versions are older.
+    since: DateTime<Utc>,
 }
 
 impl CheckParts for SegmentChecks {
@@ -204,7 +223,7 @@ impl CheckParts for SegmentChecks {
                 dataset_version: built.dataset_version,
                 fragment_bitmap: Some(built.fragments.iter().map(|id| *id as u32).collect()),
                 files: Some(files),
-                created_at: Some(chrono::Utc::now()),
+                created_at: Some(Utc::now()),
                 ..self.definition.clone()
             },
             source: self.dataset.clone(),
@@ -251,28 +270,32 @@ impl SegmentChecks {
         if !file.path.split('/').all(is_file_name) {
             return Err(refused(segment, "has a file with an invalid name"));
         }
-        let store: Arc<ObjectStore> = self.dataset.object_store(None).await?;
         let directory: Path = self.dataset.indices_dir().join(segment.to_string());
         let path = file.path.split('/').fold(directory, Path::join);
-        let size = match store.size(&path).await {
-            Err(error) if error.is_not_found() => {
+        let found = match self.store.inner.head(&path).await {
+            Err(object_store::Error::NotFound { .. }) => {
                 return Err(Error::invalid(format!(
                     "a worker's file is not at {path}: workers have to write where the server reads \
                      the table"
                 )));
             }
-            size => size?,
+            found => found.map_err(lance::Error::from)?,
         };
-        if size != file.size {
+        if found.last_modified < self.since {
+            return Err(refused(segment, "is older than its order"));
+        }
+        if found.size != file.size {
             return Err(refused(segment, "has a file of another size"));
         }
-        let scheduler = ScanScheduler::new(store, SchedulerConfig::new(READ_AHEAD_BYTES));
+        let scheduler =
+            ScanScheduler::new(self.store.clone(), SchedulerConfig::new(READ_AHEAD_BYTES));
         let opened = scheduler
             .open_file(&path, &CachedFileSize::unknown())
             .await?;
         match FileReader::read_all_metadata(&opened).await {
             Ok(metadata) => Ok(metadata.num_rows),
-            Err(_) => Err(refused(segment, "has a damaged file")),
+            Err(error) if is_damaged(&error) => Err(refused(segment, "has a damaged file")),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -86,7 +86,7 @@ impl WorkerFiles {
 }
 
 /// Whether the content of a file is wrong. Another failure is one of the store.
-fn is_damaged(error: &lance::Error) -> bool {
+pub fn is_damaged(error: &lance::Error) -> bool {
     use lance::Error as L;
     match error.find_root() {
         L::InvalidInput { .. }

@@ -9,7 +9,7 @@ mod order;
 mod round;
 mod work;
 
-pub(super) use files::{WorkerFiles, refused};
+pub(super) use files::{WorkerFiles, is_damaged, refused};
 pub use order::{Order, Part, Task};
 pub(super) use order::{details, key_of};
 pub(super) use round::CheckParts;

@@ -12,6 +12,10 @@ async fn segments_that_do_not_fit_are_refused() {
     build(&place.table, &spec("n", "BTREE"), nothing)
         .await
         .unwrap();
+    let older = worker::uuids(&place.table).await.remove(0);
+    build(&place.table, &spec("n", "BTREE"), nothing)
+        .await
+        .unwrap();
     let existing = worker::uuids(&place.table).await.remove(0);
     let spec = spec("n", "BTREE");
     let remote = RemoteWork::new(0);
@@ -41,6 +45,7 @@ async fn segments_that_do_not_fit_are_refused() {
         let other = second.result["fragments"].clone();
         let cases: Vec<(Change<'_>, &str)> = vec![
             (set("uuid", existing.clone().into()), "belongs to a version"),
+            (set("uuid", older.clone().into()), "older than its order"),
             (set("fields", json!([1])), "another column"),
             (set("fragments", other), "other fragments"),
             (set("dataset_version", 1.into()), "another version"),
@@ -100,5 +105,5 @@ async fn segments_that_do_not_fit_are_refused() {
         () = deliver => unreachable!(),
     };
     assert_eq!(built.remote_segments, 4);
-    assert_eq!(worker::directories(&place.location).len(), 2);
+    assert_eq!(worker::directories(&place.location).len(), 3);
 }

@@ -15,6 +15,7 @@ use lance::index::DatasetIndexExt;
 use lance::index::vector::VectorIndexParams;
 use lance_index::IndexType;
 use lance_index::scalar::ScalarIndexParams;
+use lance_index::vector::hnsw::builder::HnswBuildParams;
 use lance_index::vector::ivf::IvfBuildParams;
 use lance_linalg::distance::DistanceType;
 use lance_table::format::IndexMetadata;
@@ -92,7 +93,7 @@ async fn build(order: &Order, task: &Task) -> IndexMetadata {
     };
     let scalar = ScalarIndexParams::new(scalar.to_string());
     let columns = [arguments["column"].as_str().unwrap()];
-    let vectors = (index_type == IndexType::Vector).then(|| vector_params(&order.details["model"]));
+    let vectors = (index_type == IndexType::Vector).then(|| vector_params(order));
     let mut builder = match &vectors {
         Some(vectors) => dataset.create_index_builder(&columns, index_type, vectors),
         None => dataset.create_index_builder(&columns, index_type, &scalar),
@@ -104,7 +105,8 @@ async fn build(order: &Order, task: &Task) -> IndexMetadata {
     builder.execute_uncommitted().await.unwrap()
 }
 
-fn vector_params(model: &Value) -> VectorIndexParams {
+fn vector_params(order: &Order) -> VectorIndexParams {
+    let model = &order.details["model"];
     let bytes = STANDARD
         .decode(model["centroids"].as_str().unwrap())
         .unwrap();
@@ -116,6 +118,9 @@ fn vector_params(model: &Value) -> VectorIndexParams {
     let values = Arc::new(Float32Array::from_iter_values(numbers));
     let centroids = Arc::new(FixedSizeListArray::new(item, dimension, values, None));
     let ivf = IvfBuildParams::try_with_centroids(centroids.len(), centroids).unwrap();
+    if order.details["arguments"]["index_type"] == "IVF_HNSW_FLAT" {
+        return VectorIndexParams::ivf_hnsw(DistanceType::L2, ivf, HnswBuildParams::default());
+    }
     VectorIndexParams::with_ivf_flat_params(DistanceType::L2, ivf)
 }
 
