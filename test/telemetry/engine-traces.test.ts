@@ -152,7 +152,7 @@ describe("spans of the engine", () => {
     await client.createTable("t", items(300));
     await client.ok("/v1/table/t/create_index", { column: "id", index_type: "BTREE" });
     await waitFor("the span of the job", () => names(collector.spans).includes("job index_build"));
-    const phases = below(collector.spans, "engine Table.createIndex");
+    const phases = below(collector.spans, "engine Table.buildIndex");
     expect(names(phases)).toContain("build index");
   });
 

@@ -142,7 +142,7 @@ describe("traces", () => {
     expect(job).toMatchObject({ name: "job index_build", kind: "CONSUMER", parentSpanId: "" });
     expect(job.traceId).not.toBe(TRACE);
     expect(job.links).toEqual([{ traceId: TRACE, spanId: request.spanId }]);
-    const build = await spanNamed(collector, "engine Table.createIndex");
+    const build = await spanNamed(collector, "engine Table.buildIndex");
     expect(build).toMatchObject({ traceId: job.traceId, parentSpanId: job.spanId });
   });
 
