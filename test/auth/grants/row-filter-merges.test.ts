@@ -145,11 +145,11 @@ describe("a merge under a row filter", () => {
         when_not_matched_by_source_delete_filt: "id < 0",
       };
       const upload = [1, 3, 4].map((id) => own(id, "x"));
-      const answer = await merge(client, name, upload, params);
-      expect([answer.status, answer.json]).toMatchObject([200, { num_updated_rows: 3 }]);
-      // Without a filter Lance evaluates the condition for all rows, if it scans.
-      const whole = await merge(joust.client, name, upload, params);
-      expect(whole.status).toBe(isIndexed ? 200 : 400);
+      // Whether Lance evaluates the condition for all rows differs from one merge to the next.
+      for (let time = 0; time < 10; time++) {
+        const answer = await merge(client, name, upload, params);
+        expect([answer.status, answer.json]).toMatchObject([200, { num_updated_rows: 3 }]);
+      }
       expect(await rowsOf(joust.client, name)).toEqual(["1 a x", "2 b b2", "3 a x", "4 a x"]);
     },
   );
