@@ -526,7 +526,8 @@ def words(text):
         assert len(again) <= 20 and not {f"text{id}" for id in range(4)} & set(again)
         database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
         assert [row[1] for row in rows(database, view)] == sorted(every.values(), key=id_of)
-        assert list(checkpoint.iterdir()) == []
+        # The marker of a commit stays for an hour.
+        assert {path.suffix for path in checkpoint.iterdir()} <= {".committing"}
 
 
 def id_of(text: str) -> int:
