@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import cloudpickle
@@ -371,28 +372,43 @@ def f(name):
     wait_for(lambda: set(values(table, "loud").values()) == {"NEW"})
 
 
-def test_a_killed_server_continues_with_the_fragments_that_it_has_computed(tmp_path):
-    log = tmp_path / "calls"
-    options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
-    source = f"""
+def slow_source(log, seconds):
+    """A function that returns its argument, and writes it to a file with the id of its process."""
+    return f"""
 import os, time
 
 def slow(id):
-    time.sleep(0.5)
+    time.sleep({seconds})
     with open({str(log)!r}, "a") as file:
         file.write(f"{{id}} {{os.getpid()}}\\n")
     return id
 """
+
+
+def calls_in(log):
+    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+
+
+@contextmanager
+def slow_column(log):
+    """A server with 24 rows in six fragments, and a column `n` that a slow function computes."""
+    options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
     with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:
         database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
         table = database.create_table("t", items(4))
         for fragment in range(1, 6):
             table.add(items(4, start=fragment * 4))
         columns = FunctionColumns(server, "t")
-        columns.declare("n", source, ["id"], INTEGER, entry="slow")
+        columns.declare("n", slow_source(log, 0.5), ["id"], INTEGER, entry="slow")
+        yield root, server, columns
+
+
+def test_a_killed_server_continues_with_the_fragments_that_it_has_computed(tmp_path):
+    log = tmp_path / "calls"
+    with slow_column(log) as (root, server, columns):
         job = columns.start("n", concurrency=1)
-        calls = lambda: [line.split() for line in log.read_text().splitlines()]
-        wait_for(lambda: log.exists() and len(calls()) >= 10)
+        calls = lambda: calls_in(log)
+        wait_for(lambda: len(calls()) >= 10)
         server.kill()
         process = int(calls()[-1][1])
         wait_for(lambda: not is_running(process))
@@ -438,23 +454,14 @@ def f(name):
 
 def test_rows_that_a_restore_brings_back_are_computed(table, columns, tmp_path):
     log = tmp_path / "calls"
-    source = f"""
-import time
-
-def slow(id):
-    time.sleep(0.05)
-    with open({str(log)!r}, "a") as file:
-        file.write(f"{{id}}\\n")
-    return id
-"""
-    columns.declare("n", source, ["id"], INTEGER, entry="slow")
+    columns.declare("n", slow_source(log, 0.05), ["id"], INTEGER, entry="slow")
     table.add(items(20, start=1000))
     before = table.version
     ids = set(values(table, "name"))
     table.delete("id = 1")
     job = columns.start("n", concurrency=1)
     # The fragment of the deleted row is computed.
-    wait_for(lambda: log.exists() and any(int(id) >= 1000 for id in log.read_text().split()))
+    wait_for(lambda: any(int(id) >= 1000 for id, _ in calls_in(log)))
     table.restore(before)
     # The fragment has deletions again, and they are younger: those of another row.
     table.delete("id = 2")
@@ -466,27 +473,11 @@ def slow(id):
 
 def test_computed_files_that_are_gone_are_computed_again(tmp_path):
     log = tmp_path / "calls"
-    options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
-    source = f"""
-import time
-
-def slow(id):
-    time.sleep(0.5)
-    with open({str(log)!r}, "a") as file:
-        file.write(f"{{id}}\\n")
-    return id
-"""
-    with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:
-        database = lancedb.connect("db://joust", api_key=server.key, host_override=server.url)
-        table = database.create_table("t", items(4))
-        for fragment in range(1, 6):
-            table.add(items(4, start=fragment * 4))
-        columns = FunctionColumns(server, "t")
-        columns.declare("n", source, ["id"], INTEGER, entry="slow")
+    with slow_column(log) as (root, server, columns):
         data = Path(root, "t.lance", "data")
         named = {path.name for path in data.iterdir()}
         columns.start("n", concurrency=1)
-        wait_for(lambda: log.exists() and len(log.read_text().splitlines()) >= 14)
+        wait_for(lambda: len(calls_in(log)) >= 14)
         server.kill()
         computed = [path for path in data.iterdir() if path.name not in named]
         assert len(computed) >= 3
