@@ -63,7 +63,7 @@ describe("the maintenance of the audit table", () => {
   const entry = (ms: number) => JSON.stringify({ time: new Date(ms), status: 200, ms });
 
   it.each([
-    ["removes the versions of a table that nobody registered", undefined],
+    ["removes the versions of an unregistered table", undefined],
     ["leaves the versions of a registered table to its own maintenance", {}],
   ])("%s", async (_, registered) => {
     const root = tempDir("root");
