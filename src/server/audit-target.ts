@@ -30,7 +30,13 @@ export function auditTarget({
   const location = `${root.replace(/\/+$/, "")}/${AUDIT_TABLE}`;
   const table = engine.table(location, { ...storageOptions });
   return {
-    create: (rows) => table.create(rows, false),
+    async create(rows) {
+      const { version } = await table.create(rows, false);
+      if (version === 1) return;
+      // Of two servers that create the table at the same time, Lance may let the second one overwrite it.
+      await table.restore(version - 1);
+      await table.append(rows);
+    },
     append: (rows) => table.append(rows),
     async maintain() {
       await withinTime((task) =>

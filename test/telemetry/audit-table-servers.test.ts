@@ -1,10 +1,13 @@
 /** The audit table of several servers, and its old versions. */
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../src/engine/index.js";
 import { auditTarget } from "../../src/server/audit-target.js";
 import { AUDIT_TABLE } from "../../src/telemetry/audit/audit-location.js";
 import { auditRows } from "../../src/telemetry/audit/audit-rows.js";
+import { AuditTable } from "../../src/telemetry/audit/audit-table.js";
+import { quiet } from "../catalog/catalog-databases.js";
 import { items } from "../harness/arrow.js";
 import { postgresMissing, startPostgres } from "../harness/postgres.js";
 import { type Server, startServer } from "../harness/server.js";
@@ -39,6 +42,26 @@ async function checkServers(shared: { root: string; args?: string[] }): Promise<
 it("two servers of one directory write all their lines to one audit table", async () => {
   await checkServers({ root: tempDir("root") });
 }, 120_000);
+
+// Lance lets one of two creations overwrite the other about once in ten times.
+it("servers that create the table at the same time lose no line", async () => {
+  const line = JSON.stringify({ time: new Date(), status: 200, ms: 1 });
+  for (let time = 0; time < 60; time++) {
+    const root = tempDir("race");
+    const write = async (pause: number): Promise<void> => {
+      const config = { root, storageOptions: {} };
+      const catalog = { tableAt: async () => undefined };
+      const target = auditTarget({ config, engine: new Engine({}), catalog });
+      const table = new AuditTable(target, quiet);
+      table.append(line, 1);
+      await delay(pause);
+      await table.close();
+    };
+    await Promise.all([write(Math.random() * 6), write(Math.random() * 6)]);
+    const written = new Engine({}).table(join(root, AUDIT_TABLE), {});
+    expect(await written.countRows()).toBe(2);
+  }
+}, 60_000);
 
 if (postgresMissing)
   console.log(`skipped: the audit table of two servers on Postgres; ${postgresMissing}`);
