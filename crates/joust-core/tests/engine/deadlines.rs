@@ -66,11 +66,18 @@ async fn the_planning_of_a_view_ends_and_leaves_nothing() {
         auto_refresh: None,
         function: None,
     };
-    let view = place.table("v");
-    let error = view.create_view(&new, NO_TIME).await.unwrap_err();
-    assert_eq!(error.code(), Code::ServiceUnavailable);
-    assert_eq!(view.view().await.unwrap_err().code(), Code::TableNotFound);
-    assert_eq!(view.create_view(&new, None).await.unwrap(), 1);
+    // Another thread plans the query. On a busy host it can be done before the first look at it, which is in time.
+    for attempt in 0..100 {
+        let view = place.table(&format!("v{attempt}"));
+        let Err(error) = view.create_view(&new, NO_TIME).await else {
+            continue;
+        };
+        assert_eq!(error.code(), Code::ServiceUnavailable);
+        assert_eq!(view.view().await.unwrap_err().code(), Code::TableNotFound);
+        assert_eq!(view.create_view(&new, None).await.unwrap(), 1);
+        return;
+    }
+    panic!("no creation of a view without time ended early");
 }
 
 #[tokio::test(flavor = "multi_thread")]
