@@ -1,25 +1,32 @@
-import { sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { expect, it } from "vitest";
+import type { CatalogDatabase } from "../../src/database/database.js";
 import { openPostgres } from "../../src/database/postgres/open.js";
+import type { CatalogSchema } from "../../src/database/schema.js";
 import { openSqlite } from "../../src/database/sqlite/open.js";
-import { describeOnEachDatabase, quiet } from "./catalog-databases.js";
+import { describeOnEachDatabase, quiet, type TestCatalog } from "./catalog-databases.js";
+
+/** The names of the migrations that a catalog has. */
+async function recorded(db: Kysely<CatalogSchema>): Promise<string[]> {
+  const query = sql<{ name: string }>`select name from joust_migrations order by name`;
+  return (await query.execute(db)).rows.map(({ name }) => name);
+}
 
 describeOnEachDatabase((newCatalog, kind) => {
+  const connect = ({ url }: TestCatalog): Promise<CatalogDatabase> =>
+    kind === "postgres" ? openPostgres(url, quiet) : openSqlite(url);
+
   it("a catalog of a newer joust version is rejected and left unchanged", async () => {
     const catalog = newCatalog();
     await (await catalog.open("tool")).close();
-    const db = await (kind === "postgres"
-      ? openPostgres(catalog.url, quiet)
-      : openSqlite(catalog.url));
+    const db = await connect(catalog);
     const record = sql`insert into joust_migrations (name, timestamp) values ('9999-later', '')`;
     await db.read.connection().execute((connection) => record.execute(connection));
 
     await expect(catalog.open("tool")).rejects.toThrow(
       "the catalog belongs to a newer version of joust (it has 9999-later): start that version",
     );
-    const executed = sql<{ name: string }>`select name from joust_migrations order by name`;
-    const { rows } = await executed.execute(db.read);
-    expect(rows.at(-1)?.name).toBe("9999-later");
+    expect((await recorded(db.read)).at(-1)).toBe("9999-later");
     await sql`delete from joust_migrations where name = '9999-later'`.execute(db.read);
     await db.close();
     await (await catalog.open("tool")).close();
@@ -31,9 +38,7 @@ describeOnEachDatabase((newCatalog, kind) => {
     await older.catalog.createNamespace(["dev"], "create", {});
     await older.catalog.createNamespace(["dev", "inner"], "create", {});
     await older.close();
-    const db = await (kind === "postgres"
-      ? openPostgres(catalog.url, quiet)
-      : openSqlite(catalog.url));
+    const db = await connect(catalog);
     await db.read.connection().execute(async (connection) => {
       // What the migrations from 0014 on have made.
       await sql`drop table databases`.execute(connection);
@@ -47,5 +52,56 @@ describeOnEachDatabase((newCatalog, kind) => {
     const isDatabase = (name: string) => upgraded.catalog.isDatabase(name);
     expect(await Promise.all(["dev", "inner", ""].map(isDatabase))).toEqual([true, false, false]);
     await upgraded.close();
+  });
+
+  const replaced = [
+    "0001-catalog",
+    "0002-transactions",
+    "0003-uploads",
+    "0004-job-results",
+    "0005-requests",
+    "0006-departures",
+    "0007-secrets",
+    "0008-clean-ups",
+  ];
+
+  /** A catalog that records some of the migrations that 0001-initial replaces, in place of it. */
+  async function catalogWith(names: readonly string[]): Promise<TestCatalog> {
+    const catalog = newCatalog();
+    const { catalog: older, close } = await catalog.open("tool");
+    await older.createNamespace(["dev"], "create", {});
+    await close();
+    const db = await connect(catalog);
+    await sql`delete from joust_migrations where name = '0001-initial'`.execute(db.read);
+    for (const name of names) {
+      // Before those that come after it.
+      const record = sql`insert into joust_migrations (name, timestamp) values (${name}, '2026-01-01T00:00:00.000Z')`;
+      await record.execute(db.read);
+    }
+    await db.close();
+    return catalog;
+  }
+
+  it("a catalog of 0.1.0 records one migration in place of its eight", async () => {
+    const catalog = await catalogWith(replaced);
+    // Two servers that start at the same time.
+    const opened = await Promise.all([catalog.open("tool"), catalog.open("tool")]);
+    for (const { catalog: upgraded } of opened) {
+      expect((await upgraded.describeNamespace(["dev"])).path).toEqual(["dev"]);
+    }
+    const db = await connect(catalog);
+    const names = await recorded(db.read);
+    expect(names[0]).toBe("0001-initial");
+    expect(names.filter((name) => replaced.includes(name))).toEqual([]);
+    await db.close();
+  });
+
+  it("a catalog that is older than 0.1.0 is rejected and left unchanged", async () => {
+    const catalog = await catalogWith(replaced.slice(0, 6));
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await expect(catalog.open("tool")).rejects.toThrow(
+        "the catalog is older than joust 0.1.0 (it lacks 0007-secrets, 0008-clean-ups): start joust 0.1.0",
+      );
+    }
   });
 });

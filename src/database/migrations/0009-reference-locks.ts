@@ -3,7 +3,7 @@ import type { CatalogSchema } from "../schema.js";
 
 /** Locks of the tags and branches of tables. */
 export function referenceLocks(kind: "sqlite" | "postgres"): Migration {
-  // Byte order, as in 0001.
+  // Byte order, as in 0001-initial.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -3,7 +3,7 @@ import type { CatalogSchema } from "../schema.js";
 
 /** Properties of the catalog itself, such as its root. */
 export function settingTables(kind: "sqlite" | "postgres"): Migration {
-  // Byte order, as in 0001.
+  // Byte order, as in 0001-initial.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -3,7 +3,7 @@ import type { CatalogSchema } from "../schema.js";
 
 /** Requests to pause commits to a branch. */
 export function commitPauses(kind: "sqlite" | "postgres"): Migration {
-  // Byte order, as in 0001.
+  // Byte order, as in 0001-initial.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -3,7 +3,7 @@ import type { CatalogSchema } from "../schema.js";
 
 /** When API keys expire, when they were used last, and the keys that a rotation replaced. */
 export function keyLifetimes(kind: "sqlite" | "postgres"): Migration {
-  // Byte order, as in 0001.
+  // Byte order, as in 0001-initial.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
   const millis = sql`bigint`;
 

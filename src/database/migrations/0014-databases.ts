@@ -3,7 +3,7 @@ import type { CatalogSchema } from "../schema.js";
 
 /** The names of all namespaces that the root has or had: LanceDB clients select them as databases. */
 export function databaseTable(kind: "sqlite" | "postgres"): Migration {
-  // Byte order, as in 0001.
+  // Byte order, as in 0001-initial.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

@@ -3,7 +3,7 @@ import type { CatalogSchema } from "../schema.js";
 
 /** Shallow clones. A row outlives the tables that have its locations: a deregistered table keeps its files. */
 export function cloneTable(kind: "sqlite" | "postgres"): Migration {
-  // Byte order, as in 0001.
+  // Byte order, as in 0001-initial.
   const text = kind === "postgres" ? sql`text collate "C"` : sql`text`;
 
   return {

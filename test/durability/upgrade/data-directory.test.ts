@@ -1,11 +1,33 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import Database from "libsql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openSqlite } from "../../../src/database/sqlite/open.js";
 import { type Server, startServer } from "../../harness/server.js";
 import { removeDir, tempDir } from "../../harness/temp.js";
 
 const archives = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".tar.gz"));
+
+/** The columns of each table, without their order, and the definitions of indexes. */
+function schemaOf(catalog: string): Record<string, unknown> {
+  const database = new Database(catalog, { readonly: true });
+  const objects = database
+    .prepare("select name, type, sql from sqlite_master where name not like 'sqlite_%'")
+    .all() as { name: string; type: string; sql: string }[];
+  const columns = database.prepare(
+    'select name, type, "notnull", dflt_value, pk from pragma_table_info(?) order by name',
+  );
+  const references = database.prepare(
+    'select "table", "from", "to", on_delete from pragma_foreign_key_list(?) order by "from"',
+  );
+  const described = objects.map(({ name, type, sql }) => [
+    name,
+    type === "table" ? { columns: columns.all(name), references: references.all(name) } : sql,
+  ]);
+  database.close();
+  return Object.fromEntries(described);
+}
 
 /** Created by make-data-directory.mjs with the released version in each name. */
 describe.each(archives)("the data directory %s", (archive) => {
@@ -35,6 +57,14 @@ describe.each(archives)("the data directory %s", (archive) => {
     expect(await server.client.count(docs)).toBe(310);
     expect(await server.client.count("plain")).toBe(5);
     expect(await ids({ vector: { single_vector: [] }, filter: "double = 24", k: 5 })).toEqual([12]);
+  });
+
+  it("has the tables and indexes of a new catalog", async () => {
+    const directory = tempDir("catalog");
+    const fresh = join(directory, "catalog.db");
+    await (await openSqlite(fresh)).close();
+    expect(schemaOf(join(root, ".joust", "catalog.db"))).toEqual(schemaOf(fresh));
+    removeDir(directory);
   });
 
   it("answers searches from its indexes and for later rows", async () => {
