@@ -87,6 +87,16 @@ export const scenarios = [
     judge: judgePoints,
   }),
   load({
+    key: "points-beside-filters",
+    title: "point read of 10 ids, beside 4 clients with slow filters",
+    operations: points,
+    beside: {
+      clients: 4,
+      operation: { kind: "filter", filter: { digests: 100 }, limit: 10, columns: COLUMNS },
+    },
+    judge: judgePoints,
+  }),
+  load({
     key: "count",
     title: "count of all rows",
     quick: true,

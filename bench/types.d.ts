@@ -7,6 +7,8 @@ export interface Predicate {
   label?: string;
   /** A range: the first bound is inclusive, the second is exclusive. */
   number?: readonly [number, number];
+  /** No row matches, and each costs so many nested SHA-512 digests. */
+  digests?: number;
 }
 
 export interface VectorQuery {
@@ -143,6 +145,8 @@ export interface Scenario {
   clients?: readonly number[];
   quick: boolean;
   operations(dataset: Dataset): Operation[];
+  /** Other clients, which send one request again and again during the measurement. It is not measured. */
+  beside?: { clients: number; operation: Operation };
   /** `answers[i]` belongs to `operations[i]`. @throws if an answer is wrong */
   judge(answers: readonly Answer[], operations: readonly Operation[], dataset: Dataset): Judgement;
 }

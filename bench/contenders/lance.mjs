@@ -9,7 +9,10 @@ import { lanceProgram } from "./lance-build.mjs";
 import { startProgram } from "./program.mjs";
 import { sql } from "./sql.mjs";
 
-const NOT_SERVED = { describe: "it is a library: it has no description to fetch" };
+const NOT_SERVED = {
+  describe: "it is a library: it has no description to fetch",
+  "points-beside-filters": "its program runs one load at a time",
+};
 
 /** The program of `crates/joust-core/benches/lance_in_process`, which reads commands and writes answers as lines of JSON. */
 class Program {

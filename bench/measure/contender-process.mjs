@@ -101,7 +101,9 @@ export class ContenderProcess {
 
     const { pid } = this.running;
     const [before, loopBefore] = [cpuSeconds(processTree(pid)), mainThreadSeconds(pid)];
+    const others = this.#loadBeside(scenario, table, seconds);
     const measured = await this.running.load(table, operations, clients, seconds);
+    await others;
     const pids = processTree(pid);
     const [after, loopAfter] = [cpuSeconds(pids), mainThreadSeconds(pid)];
     rounds.add(this.contender.title, {
@@ -111,6 +113,23 @@ export class ContenderProcess {
       mainThreadSeconds: difference(loopAfter, loopBefore),
       residentBytes: residentBytes(pids),
     });
+  }
+
+  /**
+   * The load of the other clients of a scenario.
+   *
+   * @param {Scenario} scenario @param {string} table @param {number} seconds
+   * @throws if one of their requests failed
+   */
+  async #loadBeside({ beside }, table, seconds) {
+    if (!beside) return;
+    const { failures } = await this.running.load(
+      table,
+      [beside.operation],
+      beside.clients,
+      seconds,
+    );
+    if (failures > 0) throw new Error(`${failures} requests of the other clients failed`);
   }
 
   /** @param {string} table @param {readonly import("../types.js").Operation[]} operations @param {number} clients */
@@ -127,6 +146,10 @@ export class ContenderProcess {
   async #judge(scenario, dataset, table, operations) {
     const answers = [];
     for (const operation of operations) answers.push(await this.running.answer(table, operation));
+    if (scenario.beside) {
+      const { rows } = await this.running.answer(table, scenario.beside.operation);
+      if (rows > 0) throw new Error(`${rows} rows for the filter that matches none`);
+    }
     return scenario.judge(answers, operations, dataset);
   }
 

@@ -10,6 +10,7 @@ const keys = [
   "hybrid",
   "filter",
   "points",
+  "points-beside-filters",
   "count-filter",
   "describe",
   "insert-8",
