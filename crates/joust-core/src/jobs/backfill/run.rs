@@ -48,9 +48,6 @@ impl Table {
     /// Computes the values of a column and commits them as one version. If the value of a row cannot be computed, it
     /// becomes null and the result lists the row. Dropping the future leaves the table unchanged.
     pub async fn backfill(&self, backfill: &Backfill, work: &WorkContext) -> Result<Backfilled> {
-        let _memory = self
-            .memory_for_job(0, |stage| work.report(stage, 0, None))
-            .await;
         let table = self.begun().await?;
         let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
@@ -62,6 +59,7 @@ impl Table {
         };
         let mut staging = Staging::new(&newest, &binding, checkpoint).await;
         let mut attempts = Attempts::at(Policy::Rewrite);
+        let mut memory = None;
         loop {
             let now = Binding::planned(&newest, backfill).await?;
             if !now.is_same(&binding) {
@@ -69,6 +67,14 @@ impl Table {
                 calls = self.calls(&now, backfill).await?;
             }
             binding = Arc::new(now);
+            let is_remote = matches!(calls, Some(Calls::Remote { .. }));
+            // Workers use none of the memory of this process.
+            if memory.is_none() && !is_remote {
+                let reserved = self.memory_for_job(0, |stage| work.report(stage, 0, None));
+                memory = Some(reserved.await);
+                newest = table.newest().await?;
+                continue;
+            }
             let before = match backfill.changed_since {
                 Some(since) => Before::of(self, since, &binding).await?,
                 None => None,
