@@ -86,16 +86,13 @@ export const scenarios = [
     operations: points,
     judge: judgePoints,
   }),
-  load({
-    key: "points-beside-filters",
-    title: "point read of 10 ids, beside 4 clients with slow filters",
-    operations: points,
-    beside: {
-      clients: 4,
-      operation: { kind: "filter", filter: { digests: 100 }, limit: 10, columns: COLUMNS },
-    },
-    judge: judgePoints,
+  beside("filters", {
+    kind: "filter",
+    filter: { digests: 100 },
+    limit: 10,
+    columns: COLUMNS,
   }),
+  beside("deletes", { kind: "delete", filter: { digests: 100 } }),
   load({
     key: "count",
     title: "count of all rows",
@@ -169,6 +166,18 @@ function vector(key, title, effort, more = {}) {
 
 function graph(key, ef, more = {}) {
   return vector(key, `graph, ef ${ef}`, { ef }, { table: "bench_graph", ...more });
+}
+
+/** Reads of a few rows while other clients send requests that compute long. @param {Operation} operation */
+function beside(requests, operation) {
+  return load({
+    key: `points-beside-${requests}`,
+    title: `point read of 10 ids, beside 4 clients with slow ${requests}`,
+    group: "beside",
+    operations: points,
+    beside: { clients: 4, operation },
+    judge: judgePoints,
+  });
 }
 
 /** A search of IVF_FLAT: partitions of uncompressed vectors. */

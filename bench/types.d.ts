@@ -33,6 +33,7 @@ export type Operation =
   | { kind: "filter"; filter: Predicate; limit: number; columns: readonly string[] }
   | { kind: "points"; ids: readonly number[]; columns: readonly string[] }
   | { kind: "count"; filter?: Predicate }
+  | { kind: "delete"; filter: Predicate }
   | { kind: "describe" }
   /** `expected`: the values of each row; empty if only the number of rows is judged. */
   | { kind: "sql"; text: string; expected: readonly (readonly (string | number)[])[] }
@@ -123,7 +124,17 @@ export interface Judgement {
 export interface Scenario {
   key: string;
   title: string;
-  group: "vector" | "text" | "rows" | "writes" | "whole" | "sql" | "functions" | "views" | "clones";
+  group:
+    | "vector"
+    | "text"
+    | "rows"
+    | "beside"
+    | "writes"
+    | "whole"
+    | "sql"
+    | "functions"
+    | "views"
+    | "clones";
   /** `load`: requests under load. Others: one timed operation a round. */
   measure:
     | "load"

@@ -164,7 +164,7 @@ function records({ ids, labels, numbers, texts, vectors }) {
 /** @param {Scenario} scenario */
 function checkSupported({ key, table }) {
   if (key.startsWith("text") || key === "hybrid") return "its server has no text ranking";
-  if (key === "points-beside-filters") return "it has no functions in filters";
+  if (key.startsWith("points-beside")) return "it has no functions in filters";
   if (key === "vector-flat") return "it always uses its index";
   if (key === "count-filter") return "it counts whole collections only";
   if (table !== "bench_graph" && key.startsWith("vector"))

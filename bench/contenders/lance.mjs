@@ -12,6 +12,7 @@ import { sql } from "./sql.mjs";
 const NOT_SERVED = {
   describe: "it is a library: it has no description to fetch",
   "points-beside-filters": "its program runs one load at a time",
+  "points-beside-deletes": "its program runs one load at a time",
 };
 
 /** The program of `crates/joust-core/benches/lance_in_process`, which reads commands and writes answers as lines of JSON. */

@@ -30,6 +30,9 @@ export function namespaceDialect({ url, headers, distance }) {
       if (operation.kind === "sql") return statement(headers, operation.text);
       if (operation.kind === "insert") return post(table, "insert", operation.rows, ARROW);
       if (operation.kind === "describe") return json(table, "describe", {});
+      if (operation.kind === "delete") {
+        return json(table, "delete", { predicate: sql(operation.filter) });
+      }
       if (operation.kind === "count") {
         const predicate = operation.filter && sql(operation.filter);
         return json(table, "count_rows", predicate === undefined ? {} : { predicate });
@@ -56,7 +59,7 @@ function statement(headers, query) {
   };
 }
 
-/** @param {Exclude<Operation, { kind: "insert" | "describe" | "count" | "sql" }>} operation @param {Distance} distance */
+/** @param {Exclude<Operation, { kind: "insert" | "describe" | "count" | "delete" | "sql" }>} operation @param {Distance} distance */
 function query(operation, distance) {
   const columns = { column_names: operation.columns };
   const none = { single_vector: [] };
@@ -94,6 +97,10 @@ const optional = (name, value) => (value === undefined ? {} : { [name]: value })
 /** @param {Operation} operation @param {Response} response @returns {Promise<Answer>} */
 async function read(operation, response) {
   if (operation.kind === "count") return { rows: Number(await response.text()), ids: [] };
+  if (operation.kind === "delete") {
+    await response.arrayBuffer();
+    return { rows: 0, ids: [] };
+  }
   if (operation.kind === "describe" || operation.kind === "insert") {
     const body = /** @type {{ location?: string }} */ (await response.json());
     if (operation.kind === "describe" && !body.location)

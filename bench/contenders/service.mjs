@@ -87,6 +87,8 @@ function request(table, operation) {
       return json(table, "rows", { ...operation, filter: sql(operation.filter) });
     case "text":
       return json(table, "search", operation);
+    case "delete":
+      throw new Error("it deletes no rows");
     case "sql":
       throw new Error("it runs no SQL");
     default:

@@ -11,6 +11,7 @@ const keys = [
   "filter",
   "points",
   "points-beside-filters",
+  "points-beside-deletes",
   "count-filter",
   "describe",
   "insert-8",

@@ -37,7 +37,7 @@ pub use error::{Code, Error, Result};
 pub use functions::{FunctionSettings, PROGRAM as FUNCTION_PROGRAM};
 pub use ipc::Upload;
 pub use query::Answer;
-pub use schema::RowFilter;
+pub use schema::{RowFilter, takes_long};
 pub use storage::Durability;
 pub use table::Table;
 pub use work::WorkContext;

@@ -1,4 +1,4 @@
-//! The threads of jobs.
+//! The threads of jobs, and of changes of rows that take as long.
 //!
 //! A step of a job may be long: a join compares a batch with all rows of the other side, an index build sorts a column.
 //! Nothing interrupts such a step. On an engine thread it would block queries, and two of them all queries on two cores.
@@ -11,7 +11,7 @@ use std::panic::resume_unwind;
 use std::sync::LazyLock;
 
 use joust_core::work::cancelled;
-use joust_core::{Error, Result};
+use joust_core::{Error, Result, takes_long};
 use tokio::runtime::Runtime;
 use tracing::Instrument;
 
@@ -28,6 +28,18 @@ pub async fn on_job_threads<T: Send + 'static>(
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(cancelled()),
         },
+    }
+}
+
+/// Runs a change of rows, which evaluates these expressions: on the threads of jobs if they take long. A change may wait
+/// for a step of a job there, so other changes run on the threads of the engine.
+pub async fn on_threads_for<T: Send + 'static>(
+    expressions: &[String],
+    change: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    match takes_long(expressions.iter().map(String::as_str)) {
+        true => on_job_threads(change).await,
+        false => change.await,
     }
 }
 

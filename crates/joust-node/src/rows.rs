@@ -5,6 +5,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Either, PromiseRaw};
 use napi_derive::napi;
 
+use crate::job_threads::on_threads_for;
 use crate::promise::promise;
 use crate::table::{Table, millis};
 use crate::upload::{Upload, reader};
@@ -77,12 +78,19 @@ impl Table {
             set: set.collect(),
             predicate: options.predicate,
         };
-        promise(env, async move { table.update(update).await }, |updated| {
-            UpdateResult {
+        promise(
+            env,
+            async move {
+                let values = update.set.iter().map(|(_, value)| value);
+                let expressions: Vec<_> = values.chain(&update.predicate).cloned().collect();
+                let change = async move { table.update(update).await };
+                on_threads_for(&expressions, change).await
+            },
+            |updated| UpdateResult {
                 version: updated.version as f64,
                 num_updated_rows: updated.num_updated_rows as f64,
-            }
-        })
+            },
+        )
     }
 
     /// Merges the upload's rows, in one commit.
@@ -112,10 +120,18 @@ impl Table {
         promise(
             env,
             async move {
-                match first {
-                    true => table.merge_insert_first(reader?, merge).await,
-                    false => table.merge_insert(reader?, merge).await,
-                }
+                let conditions = [
+                    &merge.when_matched_update_all_filter,
+                    &merge.when_not_matched_by_source_delete_filter,
+                ];
+                let expressions: Vec<_> = conditions.into_iter().flatten().cloned().collect();
+                let change = async move {
+                    match first {
+                        true => table.merge_insert_first(reader?, merge).await,
+                        false => table.merge_insert(reader?, merge).await,
+                    }
+                };
+                on_threads_for(&expressions, change).await
             },
             |merged| MergeResult {
                 version: merged.version as f64,

@@ -8,6 +8,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Either, PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 
+use crate::job_threads::on_threads_for;
 use crate::promise::{promise, promise_of};
 use crate::upload::{Upload, reader};
 
@@ -199,7 +200,11 @@ impl Table {
         let table = self.inner.clone();
         promise(
             env,
-            async move { table.delete(&predicate).await },
+            async move {
+                let expressions = [predicate.clone()];
+                let change = async move { table.delete(&predicate).await };
+                on_threads_for(&expressions, change).await
+            },
             |deleted| DeleteResult {
                 version: deleted.version as f64,
                 num_deleted_rows: deleted.num_deleted_rows as f64,

@@ -29,6 +29,14 @@ const MODEST: u64 = 8;
 /// Assumed bytes of a row's texts and lists if it has blobs, whose size is unknown.
 const BESIDE_BLOBS: u64 = 16 << 10;
 
+/// Whether a batch of a change takes so long that queries on the same thread notice. Nothing interrupts the evaluation
+/// of a batch, and Lance chooses its length. Invalid expressions count as none: the change reports them.
+pub fn takes_long<'a>(expressions: impl IntoIterator<Item = &'a str>) -> bool {
+    let calls = |sql| Expression::new(sql).map_or(0, |valid| valid.calls());
+    let calls: u64 = expressions.into_iter().map(calls).sum();
+    calls.saturating_mul(ROWS) > CALLS
+}
+
 /// The resources of expressions during evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Evaluation {

@@ -204,4 +204,8 @@ async fn many_calls_make_batches_short() {
     assert_eq!(rows(&compared), None);
     // Lance chooses the batches of a change.
     assert_eq!(change(&table, &nested(32)), None);
+    assert!(!takes_long([nested(8).as_str()]));
+    assert!(takes_long([nested(9).as_str()]));
+    assert!(takes_long(vec![nested(1).as_str(); 9]));
+    assert!(!takes_long(["n = ", ""]));
 }

@@ -13,6 +13,7 @@ mod view_definition;
 
 pub(crate) use arguments::{Arguments, struct_field};
 pub(crate) use evaluation::Evaluation;
+pub use evaluation::takes_long;
 pub(crate) use function_column::{
     FunctionColumn, backfills_itself, declares_same_functions, function_entries, is_sha256,
     without_functions,
