@@ -30,13 +30,7 @@ export function auditTarget({
   const location = `${root.replace(/\/+$/, "")}/${AUDIT_TABLE}`;
   const table = engine.table(location, { ...storageOptions });
   return {
-    async create(rows) {
-      const { version } = await table.create(rows, false);
-      if (version === 1) return;
-      // Of two servers that create the table at the same time, Lance may let the second one overwrite it.
-      await table.restore(version - 1);
-      await table.append(rows);
-    },
+    create: (rows) => table.create(rows, false),
     append: (rows) => table.append(rows),
     async maintain() {
       await withinTime((task) =>

@@ -7,6 +7,7 @@
 mod arguments;
 mod branch_incarnation;
 mod context;
+mod first_version;
 mod fsync;
 mod fsync_failure;
 mod lock;
@@ -69,30 +70,33 @@ impl Handler {
     async fn run(&self, mut commit: Commit<'_>) -> Result<ManifestLocation, CommitError> {
         let context = CommitContext::current();
 
-        // 1. Schema check: refuse rows that were written for other columns.
+        // 1. First version: refuse to replace a table that another writer has created meanwhile.
+        first_version::check(context.policy, commit.manifest.version, commit.base_path)?;
+
+        // 2. Schema check: refuse rows that were written for other columns.
         schema_check::check(&context.written_for, &commit.manifest.schema)?;
 
-        // 2. View state: a refresh records the versions of its sources, and is refused after another refresh.
+        // 3. View state: a refresh records the versions of its sources, and is refused after another refresh.
         if let Some(state) = &context.view_state {
             state.write(commit.manifest)?;
         }
 
-        // 3. Commit lock: while commits pause, a change waits before its first commit too.
+        // 4. Commit lock: while commits pause, a change waits before its first commit too.
         if let Some(lock) = &context.lock {
             lock.take_in_pause().await;
         }
 
-        // 4. Request stamp: name the idempotent requests in the transaction.
+        // 5. Request stamp: name the idempotent requests in the transaction.
         let stamped = request_stamp::stamp(&mut commit, &context.stamps)?;
         let attempted = outcome::Attempted::of(&commit);
 
-        // 5. Commit outcome: if the change may stop waiting, the steps 6 to 8 run in a task that continues without it.
+        // 6. Commit outcome: if the change may stop waiting, the steps 7 to 9 run in a task that continues without it.
         // The task keeps the branch until its end. Nothing in it waits for the commit lock, so the deletion of a
         // branch, which waits for its commits, does not wait for the lock either.
         let written =
             outcome::run_to_its_end(self, &context, commit, |handler, context, commit| {
                 async move {
-                    // 6. Branch check: refuse a commit on a deleted branch; a deletion waits for the end of the commit.
+                    // 7. Branch check: refuse a commit on a deleted branch; a deletion waits for the end of the commit.
                     let _branch = match &handler.branch {
                         Some(branch) => {
                             Some(branch.begin_commit().await.map_err(on_branch::refused)?)
@@ -100,14 +104,14 @@ impl Handler {
                         None => None,
                     };
 
-                    // 7. Fsync: the files that the version names are on the disk before the manifest.
+                    // 8. Fsync: the files that the version names are on the disk before the manifest.
                     if let Some(sync) = handler.sync {
                         fsync::sync_files(sync, context, &commit)
                             .instrument(info_span!("fsync"))
                             .await?;
                     }
 
-                    // 8. Manifest: write it, if no other commit has this version.
+                    // 9. Manifest: write it, if no other commit has this version.
                     commit
                         .by(handler.manifest.as_ref())
                         .instrument(info_span!("write manifest"))
@@ -117,13 +121,13 @@ impl Handler {
             })
             .await;
 
-        // 9. Commit outcome: a store may fail after it has written. Lance would not recognize the stamped transaction.
+        // 10. Commit outcome: a store may fail after it has written. Lance would not recognize the stamped transaction.
         let outcome = match (written, &stamped) {
             (Err(failure), Some(transaction)) => attempted.confirm(transaction, failure).await,
             (written, _) => written,
         };
 
-        // 10. Commit lock: after a lost commit, no other commit of this process comes before the next attempt. If the
+        // 11. Commit lock: after a lost commit, no other commit of this process comes before the next attempt. If the
         // change still loses, other processes are asked to pause.
         if let (Err(CommitError::CommitConflict), Some(lock)) = (&outcome, &context.lock) {
             lock.lost().await;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use joust_core::ipc::Format;
@@ -44,6 +45,31 @@ async fn query(table: &Table, body: &str) -> Result<Vec<u8>> {
         timeout: None,
     };
     table.query(body.as_bytes(), options).await?.first().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_creations_at_the_same_time_one_succeeds() {
+    let place = Place::new();
+    let other = place.beside();
+    for round in 0..200_u64 {
+        let name = format!("t{round}");
+        let (one, two) = (place.table(&name), other.table(&name));
+        // Lance looks for the table twice, and the second creation has to begin between its looks.
+        let later = async {
+            tokio::time::sleep(Duration::from_micros(round * 25)).await;
+            two.create(upload_numbers(0..20), false).await
+        };
+        let (one, two) = tokio::join!(one.create(upload_numbers(0..10), false), later);
+        let (written, error, rows) = match (one, two) {
+            (Ok(written), Err(error)) => (written, error, 10),
+            (Err(error), Ok(written)) => (written, error, 20),
+            both => panic!("round {round}: {both:?}"),
+        };
+        assert_eq!(written.version, 1);
+        assert_eq!(error.code(), Code::TableAlreadyExists);
+        let table = place.beside().table(&name);
+        assert_eq!(count(&table, None).await.unwrap(), rows);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
