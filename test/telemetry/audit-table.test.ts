@@ -204,6 +204,27 @@ describe("the copy of the lines", () => {
     expect(table.counters()).toMatchObject({ rows: 998, lost: 4 });
   });
 
+  it("pauses longer after each refusal if the table refuses every line", async () => {
+    const attempts: number[] = [];
+    const target: AuditTarget = {
+      create: async () => {},
+      maintain: async () => {},
+      async append() {
+        attempts.push(performance.now());
+        throw new JoustError(ErrorCode.InvalidInput, "the table has other columns");
+      },
+    };
+    const pauses = { interval: 10, longestPause: 1_000, closing: 10 };
+    const table = new AuditTable(target, silentLog, pauses);
+    table.append(Array.from({ length: 12_000 }, (_, number) => line(number)).join(""), 12_000);
+    const arriving = setInterval(() => table.append(line(1), 1), 2);
+    onTestFinished(() => clearInterval(arriving));
+    await waitFor("refusals", () => attempts.length >= 28);
+    // The first 24 may be those of single lines. After three more a pause has at least 10 ms * 2 ** 3.
+    expect((attempts[27] as number) - (attempts[26] as number)).toBeGreaterThanOrEqual(80);
+    await table.close();
+  });
+
   it("does not wait for a storage that hangs when the server stops", async () => {
     const hang = () => new Promise<never>(() => {});
     const table = new AuditTable({ create: hang, append: hang, maintain: hang }, silentLog, times);

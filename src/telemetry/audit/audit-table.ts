@@ -30,6 +30,8 @@ const MOST_ROW_CHARACTERS = 2 ** 20;
 /** Lines that wait for a storage that fails, and their characters. Beyond it, the table lacks the oldest ones. */
 const MOST_WAITING = 50_000;
 const MOST_CHARACTERS = 32 * 2 ** 20;
+/** Refusals in a row after which the table is at fault, and not one line: more than the halvings that find a line. */
+const MOST_REFUSALS = 24;
 /** Appends between two rounds of maintenance. */
 const MAINTAIN_AFTER = 100;
 
@@ -45,10 +47,10 @@ export class AuditTable implements AuditLines {
   #writing: Promise<void> | undefined;
   /** Lines of the append that runs. */
   #inFlight = 0;
-  /** Failures of the storage since the last append that succeeded. */
+  /** Failures of the storage, or of a table that refuses every line, since the last append that succeeded. */
   #failures = 0;
-  /** Whether the table has refused lines since then. */
-  #refuses = false;
+  /** Refused appends since then. */
+  #refusals = 0;
   /** The most lines of the next append: a refused append is tried again in halves, to find the refused line. */
   #mostRows = MOST_ROWS;
   #appends = 0;
@@ -164,9 +166,11 @@ export class AuditTable implements AuditLines {
       await this.#store(await converted(lines));
       if (this.#gaveUp) return;
       this.#rows += lines.length;
-      if (this.#failures > 0 || this.#refuses) this.log.info("the audit table is written again");
+      if (this.#failures > 0 || this.#refusals > 0) {
+        this.log.info("the audit table is written again");
+      }
       this.#failures = 0;
-      this.#refuses = false;
+      this.#refusals = 0;
       this.#mostRows = Math.min(this.#mostRows * 2, MOST_ROWS);
       this.#inFlight = 0;
       this.#reportLost();
@@ -184,13 +188,14 @@ export class AuditTable implements AuditLines {
   /** Later lines must not wait for a line that the table never takes. */
   #refused(lines: string[], err: unknown): void {
     this.#writeErrors++;
-    if (!this.#refuses) {
+    if (this.#refusals === 0) {
       this.log.error(
         { err, reason: operatorMessage(err) },
         "the audit table refuses lines; the audit log has them",
       );
     }
-    this.#refuses = true;
+    this.#refusals++;
+    if (this.#refusals > MOST_REFUSALS) this.#failures++;
     this.#mostRows = Math.ceil(lines.length / 2);
     if (lines.length > 1) this.#putBack(lines);
     else this.#lose(0, 1);
