@@ -8,10 +8,11 @@ use std::time::Duration;
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch};
 use joust_core::ipc::Format;
 use joust_core::jobs::view_refresh::{NewView, Source};
-use joust_core::query::ChangeOptions;
+use joust_core::query::{ChangeOptions, QueryOptions};
 use joust_core::table::{ReadOptions, Row};
 use joust_core::{Code, Engine, EngineOptions};
 
+use crate::nearest::pair::{DIMENSION, Pair, answer, answer_with, decode, options};
 use crate::place::Place;
 use crate::sent::{upload, upload_numbers};
 
@@ -46,6 +47,38 @@ async fn a_large_value_ends() {
     let value = unknown.blob("value", Row::Id(0), ReadOptions::default(), NO_TIME);
     let error = value.await.map(drop).unwrap_err();
     assert_eq!(error.code(), Code::ServiceUnavailable);
+}
+
+/// The deadlines lie in all steps of a search: opening of the table and the index, search, reading of the rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vector_search_ends_or_is_complete() {
+    for kind in ["", "IVF_PQ", "IVF_HNSW_SQ"] {
+        let pair = Pair::new(0..300, 0).await;
+        if !kind.is_empty() {
+            pair.index(kind, "l2").await;
+        }
+        let vector = [0.5; DIMENSION];
+        let query = serde_json::json!({ "k": 5, "vector": vector, "nprobes": 4 });
+        let body = serde_json::to_vec(&query).unwrap();
+        let expected = decode(&answer(&pair.asking, &body).await);
+        assert_eq!(expected.num_rows(), 5);
+        let mut ended = 0;
+        for number in 0_u64.. {
+            let options = QueryOptions {
+                timeout: Some(Duration::from_micros(number * number * 20)),
+                ..options()
+            };
+            match answer_with(&pair.unknown(), &body, options).await {
+                Ok(bytes) => {
+                    assert_eq!(decode(&bytes), expected, "{kind}");
+                    break;
+                }
+                Err(error) => assert_eq!(error.code(), Code::ServiceUnavailable, "{kind}"),
+            }
+            ended += 1;
+        }
+        assert!(ended > 0, "{kind}: no search ended early");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

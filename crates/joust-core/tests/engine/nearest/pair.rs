@@ -11,7 +11,7 @@ use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
 use joust_core::ipc::Format;
 use joust_core::query::QueryOptions;
-use joust_core::{Engine, EngineOptions, Table, WorkContext, ipc};
+use joust_core::{Engine, EngineOptions, Result, Table, WorkContext, ipc};
 
 use crate::sent::upload;
 
@@ -33,7 +33,7 @@ pub struct Pair {
     pub keeping: Table,
     pub asking: Table,
     element: Element,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Pair {
@@ -43,7 +43,7 @@ impl Pair {
 
     pub async fn of(element: Element, rows: std::ops::Range<i64>, row_cache_bytes: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let location = format!("{}/t.lance", directory.path().display());
+        let location = location(&directory);
         let open = |row_cache_bytes| {
             let options = EngineOptions {
                 row_cache_bytes: Some(row_cache_bytes),
@@ -55,10 +55,15 @@ impl Pair {
             keeping: open(row_cache_bytes),
             asking: open(0),
             element,
-            _directory: directory,
+            directory,
         };
         pair.asking.create(pair.batch(rows), false).await.unwrap();
         pair
+    }
+
+    /// The table for an engine that has opened nothing.
+    pub fn unknown(&self) -> Table {
+        Engine::new(EngineOptions::default()).table(&location(&self.directory), Default::default())
     }
 
     pub fn batch(&self, rows: std::ops::Range<i64>) -> ipc::UploadReader {
@@ -135,6 +140,10 @@ impl Pair {
     }
 }
 
+fn location(directory: &tempfile::TempDir) -> String {
+    format!("{}/t.lance", directory.path().display())
+}
+
 pub fn options() -> QueryOptions {
     QueryOptions {
         id: vec!["t".into()],
@@ -146,12 +155,16 @@ pub fn options() -> QueryOptions {
 }
 
 pub async fn answer(table: &Table, body: &[u8]) -> Vec<u8> {
-    let mut answer = table.query(body, options()).await.unwrap();
-    let mut bytes = answer.first().await.unwrap();
-    while let Some(part) = answer.next().await.unwrap() {
+    answer_with(table, body, options()).await.unwrap()
+}
+
+pub async fn answer_with(table: &Table, body: &[u8], options: QueryOptions) -> Result<Vec<u8>> {
+    let mut answer = table.query(body, options).await?;
+    let mut bytes = answer.first().await?;
+    while let Some(part) = answer.next().await? {
         bytes.extend(part);
     }
-    bytes
+    Ok(bytes)
 }
 
 /// All rows of an answer; how many come at once is no matter.
