@@ -10,11 +10,16 @@ import { AuditTable } from "../../src/telemetry/audit/audit-table.js";
 import { quiet } from "../catalog/catalog-databases.js";
 import { items } from "../harness/arrow.js";
 import { postgresMissing, startPostgres } from "../harness/postgres.js";
+import { s3Missing, startS3 } from "../harness/s3.js";
 import { type Server, startServer } from "../harness/server.js";
 import { tempDir } from "../harness/temp.js";
 
 /** Two servers of one root write to one audit table. */
-async function checkServers(shared: { root: string; args?: string[] }): Promise<void> {
+async function checkServers(shared: {
+  root: string;
+  args?: string[];
+  env?: Readonly<Record<string, string>>;
+}): Promise<void> {
   const start = (key?: string): Promise<Server> => {
     const log = ["--audit-log", join(tempDir("audit"), "audit.log"), "--audit-log-table", "on"];
     const args = [...(shared.args ?? []), ...log];
@@ -63,20 +68,22 @@ it("servers that create the table at the same time lose no line", async () => {
   }
 }, 60_000);
 
-if (postgresMissing)
-  console.log(`skipped: the audit table of two servers on Postgres; ${postgresMissing}`);
+const missing = [postgresMissing, s3Missing].find((reason) => reason !== undefined);
+if (missing !== undefined)
+  console.log(`skipped: the audit table of two servers on a bucket; ${missing}`);
 
-it.skipIf(postgresMissing)(
-  "two servers with a Postgres catalog write all their lines to one audit table",
+it.skipIf(missing !== undefined)(
+  "two servers of one bucket with a Postgres catalog write all their lines to one audit table",
   async () => {
-    const postgres = await startPostgres();
+    const [postgres, s3] = await Promise.all([startPostgres(), startS3()]);
     try {
       await checkServers({
-        root: tempDir("root"),
+        root: s3.createBucket(),
         args: ["--catalog", postgres.createDatabase()],
+        env: s3.env,
       });
     } finally {
-      await postgres.stop();
+      await Promise.all([postgres.stop(), s3.stop()]);
     }
   },
   120_000,
