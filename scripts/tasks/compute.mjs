@@ -3,7 +3,7 @@ import { reportCounts } from "./counts.mjs";
 
 /**
  * `npm run test:compute -- [RUNS]`: kills the server, or the process of a function, during each kind of job, 50 times by
- * default. Then runs backfills on a Ray cluster of one node, which it starts and kills.
+ * default. Then runs jobs on a Ray cluster of one node, and kills a worker, the server or the head as often.
  */
 export const run = async ([runs = "50"]) =>
-  reportCounts({ ...(await killedJobs(runs)), ...(await rayJobs()) });
+  reportCounts({ ...(await killedJobs(runs)), ...(await rayJobs(runs)) });

@@ -49,10 +49,15 @@ export async function killedJobs(runs) {
   return Object.fromEntries([await pytest("killed jobs", python, ["test_killed_jobs.py"])]);
 }
 
-/** Runs jobs on a Ray cluster of one node. */
-export async function rayJobs() {
+/**
+ * Runs jobs on a Ray cluster of one node, and kills its parts, so many times.
+ *
+ * @param {string} runs
+ */
+export async function rayJobs(runs) {
   const python = pythonWith(`${RAY_FOLDER}/requirements.txt`, `${VENV}-ray`);
   if (python === undefined) throw new Error("the test needs python3 with the venv module");
+  process.env.JOUST_TEST_COMPUTE_RUNS = runs;
   return Object.fromEntries([await pytest("jobs on Ray", python, [], RAY_FOLDER)]);
 }
 
