@@ -55,8 +55,16 @@ async function makeTable(rows: readonly Row[], isIndexed = false): Promise<strin
   return name;
 }
 
-const merge = (client: Client, name: string, rows: readonly Row[], params: object) =>
-  client.post(path(name, "merge_insert"), ipc(rows), { on: "id", ...params });
+const merge = (
+  client: Client,
+  name: string,
+  rows: readonly Row[],
+  params: object,
+  keys: readonly string[] = ["id"],
+) => {
+  const on = keys.map((key) => `on=${key}`).join("&");
+  return client.post(`${path(name, "merge_insert")}?${on}`, ipc(rows), { ...params });
+};
 
 const upsert = { when_matched_update_all: "true", when_not_matched_insert_all: "true" };
 const own = (id: number, value: string): Row => ({ id, tenant: "a", value });
@@ -133,12 +141,17 @@ describe("a merge under a row filter", () => {
     },
   );
 
-  it.each([false, true])(
-    "evaluates a condition over the source for matched rows only, also if it deletes (index: %s)",
-    async (isIndexed) => {
+  it.each([
+    { filter: FILTER, keys: ["id"], isIndexed: false },
+    { filter: FILTER, keys: ["id"], isIndexed: true },
+    { filter: "tenant IN ('a', 'c')", keys: ["id", "tenant"], isIndexed: false },
+    { filter: "tenant IN ('a', 'c')", keys: ["id", "tenant"], isIndexed: true },
+  ])(
+    "evaluates a condition over the source for matched rows only, also if it deletes ($filter, index: $isIndexed)",
+    async ({ filter, keys, isIndexed }) => {
       const rows = [own(1, "a1"), { id: 2, tenant: "b", value: "b2" }, own(3, "a3"), own(4, "a4")];
       const name = await makeTable(rows, isIndexed);
-      const { client } = await granted.filteredCaller(`table:${name}`, all, FILTER);
+      const { client } = await granted.filteredCaller(`table:${name}`, all, filter);
       const params = {
         // It fails for a row of the table without a row of the upload.
         when_matched_update_all_filt: "1 / (1 - CAST(source.id IS NULL AS INT)) >= 0",
@@ -147,7 +160,7 @@ describe("a merge under a row filter", () => {
       const upload = [1, 3, 4].map((id) => own(id, "x"));
       // Whether Lance evaluates the condition for all rows differs from one merge to the next.
       for (let time = 0; time < 10; time++) {
-        const answer = await merge(client, name, upload, params);
+        const answer = await merge(client, name, upload, params, keys);
         expect([answer.status, answer.json]).toMatchObject([200, { num_updated_rows: 3 }]);
       }
       expect(await rowsOf(joust.client, name)).toEqual(["1 a x", "2 b b2", "3 a x", "4 a x"]);
@@ -166,7 +179,7 @@ describe("a merge under a row filter", () => {
     expect(await rowsOf(joust.client, name)).toEqual(start.map(asText).sort());
   });
 
-  it("is refused if the filter gives no column one value", async () => {
+  it("is refused if the filter reads another column than its keys, and gives none one value", async () => {
     const name = await makeTable(start);
     for (const filter of ["tenant IN ('a', 'b')", "tenant > 'a'", "tenant = 'a' OR id = 1"]) {
       const { client } = await granted.filteredCaller(`table:${name}`, all, filter);
@@ -179,6 +192,49 @@ describe("a merge under a row filter", () => {
       "tenant = 'a' AND id = 0",
     );
     expect((await merge(client, name, [own(0, "x")], upsert)).json.num_updated_rows).toBe(1);
+  });
+
+  it("may have any filter over its keys", async () => {
+    const other = { id: 5, tenant: "c", value: "c5" };
+    const name = await makeTable([...start, other]);
+    const filter = "tenant IN ('a', 'b') OR tenant IS NULL AND id < 9";
+    const { client } = await granted.filteredCaller(`table:${name}`, all, filter);
+    const keys = ["id", "tenant"];
+    const rows = [own(0, "x0"), { id: 1, tenant: "b", value: "y1" }, own(5, "x5")];
+    const answer = await merge(client, name, rows, upsert, keys);
+    expect([answer.status, answer.json]).toMatchObject([
+      200,
+      { num_updated_rows: 2, num_inserted_rows: 1 },
+    ]);
+    const hidden = await merge(client, name, [{ ...other, value: "x" }], upsert, keys);
+    expectFailure(hidden, 403, 15, /does not match the row filter of your grant/);
+    const expected = [...start.slice(2), other, ...rows].map(asText).sort();
+    expect(await rowsOf(joust.client, name)).toEqual(expected);
+    expectFailure(await merge(client, name, rows, upsert), 403, 15, /a key of the merge/);
+    const others = await granted.filteredCaller(`table:${name}`, all, "lower(value) > 'a'");
+    const refused = await merge(others.client, name, rows, upsert, keys);
+    expectFailure(refused, 403, 15, /a key of the merge/);
+  });
+
+  it("under any filter over its keys evaluates its conditions for visible rows only", async () => {
+    const hidden = { id: 5, tenant: "c", value: "no number" };
+    const name = await makeTable([own(0, "0"), hidden, own(3, "3"), own(4, "4")]);
+    const filter = "tenant IN ('a', 'b')";
+    const { client } = await granted.filteredCaller(`table:${name}`, all, filter);
+    const params = {
+      when_matched_update_all_filt: "CAST(target.value AS INT) >= 3",
+      when_not_matched_insert_all: "true",
+      when_not_matched_by_source_delete_filt: "id >= 4",
+    };
+    const rows = [own(0, "x0"), own(3, "33"), own(5, "55")];
+    const answer = await merge(client, name, rows, params, ["id", "tenant"]);
+    expect([answer.status, answer.json]).toMatchObject([
+      200,
+      { num_updated_rows: 1, num_inserted_rows: 1, num_deleted_rows: 1 },
+    ]);
+    expect(await rowsOf(joust.client, name)).toEqual(
+      [own(0, "0"), own(3, "33"), own(5, "55"), hidden].map(asText).sort(),
+    );
   });
 
   it("needs the same filter for each of its privileges", async () => {
@@ -239,26 +295,48 @@ const options = fc
   .map((chosen) => JSON.parse(JSON.stringify(chosen)) as Record<string, string>)
   .filter((chosen) => Object.keys(chosen).length > 0);
 
-it(`random merges do what they do to the visible rows alone (TEST_SEED=${seed})`, async () => {
-  await fc.assert(
-    fc.asyncProperty(anyRows, anyRows, options, fc.boolean(), async (rows, sent, params, index) => {
-      const visible = rows.filter(({ tenant }) => tenant === "a");
-      const hidden = rows.filter(({ tenant }) => tenant !== "a");
-      fc.pre(visible.length > 0);
-      const source = sent.map((row) => own(row.id, `new ${row.value}`));
-      const [full, alone] = [await makeTable(rows, index), await makeTable(visible, index)];
-      const { client } = await granted.filteredCaller(`table:${full}`, all, FILTER);
-      const answer = await merge(client, full, source, params);
-      const oracle = await merge(joust.client, alone, source, params);
-      const counts = ({ json }: typeof answer) => [
-        json.num_updated_rows,
-        json.num_inserted_rows,
-        json.num_deleted_rows,
-      ];
-      expect([answer.status, ...counts(answer)]).toEqual([oracle.status, ...counts(oracle)]);
-      const expected = [...(await rowsOf(joust.client, alone)), ...hidden.map(asText)].sort();
-      expect(await rowsOf(joust.client, full)).toEqual(expected);
-    }),
-    { seed, numRuns: 20, endOnFailure: true },
-  );
-}, 120_000);
+it.each([
+  { filter: FILTER, keys: ["id"], shows: ({ tenant }: Row) => tenant === "a" },
+  {
+    filter: "tenant > 'a' OR tenant IS NULL AND id < 8",
+    keys: ["tenant", "id"],
+    shows: ({ tenant, id }: Row) => tenant === "b" || (tenant === null && id < 8),
+  },
+])(
+  `random merges under $filter do what they do to the visible rows alone (TEST_SEED=${seed})`,
+  async ({ filter, keys, shows }) => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyRows,
+        anyRows,
+        options,
+        fc.boolean(),
+        async (rows, sent, params, index) => {
+          const visible = rows.filter(shows);
+          const hidden = rows.filter((row) => !shows(row));
+          fc.pre(visible.length > 0);
+          const source = sent.map((row): Row => {
+            const value = `new ${row.value}`;
+            return shows(row)
+              ? { ...row, value }
+              : { ...row, tenant: filter === FILTER ? "a" : "b", value };
+          });
+          const [full, alone] = [await makeTable(rows, index), await makeTable(visible, index)];
+          const { client } = await granted.filteredCaller(`table:${full}`, all, filter);
+          const answer = await merge(client, full, source, params, keys);
+          const oracle = await merge(joust.client, alone, source, params, keys);
+          const counts = ({ json }: typeof answer) => [
+            json.num_updated_rows,
+            json.num_inserted_rows,
+            json.num_deleted_rows,
+          ];
+          expect([answer.status, ...counts(answer)]).toEqual([oracle.status, ...counts(oracle)]);
+          const expected = [...(await rowsOf(joust.client, alone)), ...hidden.map(asText)].sort();
+          expect(await rowsOf(joust.client, full)).toEqual(expected);
+        },
+      ),
+      { seed, numRuns: 20, endOnFailure: true },
+    );
+  },
+  120_000,
+);

@@ -125,10 +125,7 @@ impl RowFilter {
             let is_fixed = match &comparison.is {
                 Is::OneOf(values) => match values.as_slice() {
                     [Value::Integer(_)] => data_type.is_integer(),
-                    [Value::Text(_)] => {
-                        matches!(data_type, DataType::Utf8 | DataType::LargeUtf8)
-                            && !is_json_field(&Field::from(*field))
-                    }
+                    [Value::Text(_)] => is_plain_text(&Field::from(*field)),
                     _ => false,
                 },
                 Is::Compared(..) => false,
@@ -141,6 +138,20 @@ impl RowFilter {
             }
         }
         Some(columns)
+    }
+
+    /// The top-level columns that the filter reads, if each is one of these keys: rows with equal keys are on the same
+    /// side of the filter. `None` if it reads another column, or one whose values may be equal and look different.
+    pub fn key_columns(&self, dataset: &Dataset, keys: &[String]) -> Result<Option<Vec<String>>> {
+        let read = self.columns(dataset).map_err(|_| no_longer_applies())?;
+        let is_exact = |field: &Field| {
+            let data_type = field.data_type();
+            data_type.is_integer() || *data_type == DataType::Boolean || is_plain_text(field)
+        };
+        let are_keys = read
+            .iter()
+            .all(|field| is_exact(field) && keys.contains(field.name()));
+        Ok(are_keys.then(|| read.iter().map(|field| field.name().clone()).collect()))
     }
 
     /// The rows of an upload. They end with an error (code 15) at the first one that the filter hides.
@@ -310,6 +321,11 @@ fn uploaded(batch: &RecordBatch, field: &Field) -> Result<ArrayRef> {
         "a caller with a row filter sends the column `{}` with the type of the table",
         field.name()
     )))
+}
+
+/// Whether a column of the table has texts as its values.
+fn is_plain_text(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8) && !is_json_field(field)
 }
 
 fn is_text(data_type: &DataType) -> bool {

@@ -5,10 +5,13 @@
 //! So such a row is inserted, and another caller sees two rows with the key. Lance has no unique keys.
 //!
 //! Lance joins a merge with all rows of the table. If the filter gives a column one value, and the rows of the upload
-//! have this value, the column as a further key restricts the join to the visible rows. Lance evaluates the condition of
-//! an update for matched rows only, and these are visible: if it reads the target. With a deletion all rows of the target
-//! are in the join, and Lance evaluates a condition over the source for each of them. So the condition always reads the
-//! target here.
+//! have this value, the column as a further key restricts the join to the visible rows. If all columns of the filter are
+//! keys of the merge anyway, a row matches only rows on its own side of the filter, and the rows of the upload are on the
+//! visible one.
+//!
+//! Lance evaluates the condition of an update for matched rows only, and these are visible: if it reads the target. With a
+//! deletion all rows of the target are in the join, and Lance evaluates a condition over the source for each of them. So
+//! the condition always reads the target here.
 
 use super::Table;
 use super::merge::Merge;
@@ -41,7 +44,12 @@ impl Table {
         if !merge.updates() && !merge.when_not_matched_insert_all {
             return Ok((merge, source));
         }
-        let keys = rows.fixed_columns(&dataset).ok_or_else(no_fixed_columns)?;
+        let keys = match rows.fixed_columns(&dataset) {
+            Some(fixed) => fixed,
+            None => rows
+                .key_columns(&dataset, &merge.on)?
+                .ok_or_else(no_deciding_keys)?,
+        };
         // The merge refuses an upload without keys.
         if !merge.on.is_empty() {
             let is_own = |key: &String| merge.on.iter().any(|own| own.eq_ignore_ascii_case(key));
@@ -49,15 +57,16 @@ impl Table {
             let others: Vec<String> = others.collect();
             merge.on.extend(others);
         }
-        if let (true, Some(condition), Some(fixed)) = (
+        // Null matches nothing if a merge deletes, so a key of a matched row is never null.
+        if let (true, Some(condition), Some(key)) = (
             merge.deletes(),
             &merge.when_matched_update_all_filter,
             keys.first(),
         ) {
-            let fixed = fixed.replace('`', "``");
+            let key = key.replace('`', "``");
             let condition = Expression::new(condition)?;
             merge.when_matched_update_all_filter = Some(format!(
-                "target.`{fixed}` IS NOT NULL AND {}",
+                "target.`{key}` IS NOT NULL AND {}",
                 condition.sql()
             ));
         }
@@ -66,11 +75,12 @@ impl Table {
     }
 }
 
-fn no_fixed_columns() -> Error {
+fn no_deciding_keys() -> Error {
     Error::new(
         Code::PermissionDenied,
-        "the row filter of your grant does not permit a merge that updates or inserts rows: it must have the form \
-         `column = value`, with a text or an integer; send an insert or an update",
+        "the row filter of your grant does not permit this merge: it must have the form `column = value`, with a text or \
+         an integer, or each column that it reads must be a text, an integer or a boolean and a key of the merge (`on`); \
+         name the columns in `on`, or send an insert or an update",
     )
 }
 
