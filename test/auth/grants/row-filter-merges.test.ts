@@ -263,6 +263,17 @@ describe("a merge under a row filter", () => {
     expect(await client.count(name)).toBe(3);
   });
 
+  it("that only inserts has no filter for a caller that may insert all rows and read none", async () => {
+    const name = await makeTable(start);
+    const { client, id } = await granted.filteredCaller(`table:${name}`, ["update"], FILTER);
+    const object = { kind: "table", id: name.split("$") } as const;
+    await granted.grants.grant(`key:${id}`, object, ["insert"]);
+    const insert = { when_not_matched_insert_all: "true" };
+    const answer = await merge(client, name, [own(0, "x"), own(1, "y"), own(8, "z")], insert);
+    expect(answer.json).toMatchObject({ num_inserted_rows: 1 });
+    expect(await joust.client.count(name)).toBe(start.length + 1);
+  });
+
   it("through SQL has the same filter", async () => {
     const name = await makeTable(start);
     const source = await makeTable([own(0, "s0"), own(1, "s1")]);
