@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromIPC } from "apache-arrow";
 import { beforeAll, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
@@ -24,8 +23,6 @@ describeOnSharedRoots((root) => {
     grant.subject = `p:${id}`;
   }, 60_000);
 
-  /** The time of the promise: a second after a change with Postgres, at once with SQLite. */
-  const known = () => sleep(root.listing() === undefined ? 1_000 : 2);
   /** What each server replies, over several connections, which the threads of a server share. */
   const everywhere = <T>(ask: (client: Client) => Promise<T>): Promise<T[]> =>
     Promise.all(callers.flatMap((client) => Array.from({ length: 6 }, () => ask(client))));
@@ -38,7 +35,7 @@ describeOnSharedRoots((root) => {
     const filtered = { ...grant, filter: "id < 4" };
     await servers[0].client.ok("/admin/authz/acl/add", filtered);
     await servers[1].client.ok("/admin/authz/acl/add", { ...filtered, privilege: "INSERT" });
-    await known();
+    await root.accessIsKnown();
     for (const found of await everywhere(ids)) expect(found).toEqual([0, 1, 2, 3]);
     for (const count of await everywhere((client) => client.count("t"))) expect(count).toBe(4);
     const sql = await everywhere(async (client) => {
@@ -57,11 +54,11 @@ describeOnSharedRoots((root) => {
 
   it("a changed filter and a revocation hold on every server", async () => {
     await servers[1].client.ok("/admin/authz/acl/add", { ...grant, filter: "id = 7" });
-    await known();
+    await root.accessIsKnown();
     for (const found of await everywhere(ids)) expect(found).toEqual([7]);
     await servers[0].client.ok("/admin/authz/acl/delete", { ...grant, privilege: "INSERT" });
     await servers[0].client.ok("/admin/authz/acl/delete", grant);
-    await known();
+    await root.accessIsKnown();
     const statuses = await everywhere(
       async (client) => (await client.post("/v1/table/t/count_rows")).status,
     );

@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe } from "vitest";
 import { type Postgres, postgresMissing, startPostgres } from "../harness/postgres.js";
 import { type S3, s3Missing, startS3 } from "../harness/s3.js";
@@ -11,8 +12,19 @@ export interface SharedRoot {
   serve(...args: string[]): Promise<Server>;
   /** The arguments and the environment of a command for the root. */
   command(): { args: readonly string[]; env: Record<string, string> };
+  /**
+   * Resolves when every server must know a change of keys and grants: a second after it with Postgres, at once with SQLite,
+   * whose answers are at most a millisecond old.
+   */
+  accessIsKnown(): Promise<void>;
   /** The entries of a local root; undefined for a bucket. */
   listing(): string[] | undefined;
+}
+
+/** A timer may end early. */
+async function pass(ms: number): Promise<void> {
+  const end = performance.now() + ms;
+  while (performance.now() < end) await sleep(end - performance.now());
 }
 
 /** Runs the same tests on a directory with a SQLite catalog and on a bucket with a Postgres one. */
@@ -37,6 +49,7 @@ export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
         return server;
       },
       command: () => ({ args: [directory], env: {} }),
+      accessIsKnown: () => pass(1),
       listing: () => readdirSync(directory),
     });
   });
@@ -61,6 +74,7 @@ export function describeOnSharedRoots(suite: (root: SharedRoot) => void): void {
         return server;
       },
       command: () => ({ args: [bucket, "--catalog", catalog], env: { ...s3?.env } }),
+      accessIsKnown: () => pass(1_000),
       listing: () => undefined,
     });
   });
