@@ -1413,8 +1413,8 @@ export interface UpdateResult {
 }
 
 /**
- * Makes credentials that read the files below locations, and nothing else: of a table, and of the tables whose files it
- * reads.
+ * Makes credentials that read the files below locations: of a table, and of the tables whose files it reads. They write
+ * only below the locations that the options name.
  */
 export declare function vendCredentials(locations: Array<string>, options: VendingOptions): Promise<VendedCredentials>
 
@@ -1438,6 +1438,8 @@ export interface VendingOptions {
   /** The name of the session in the log of the store. */
   session: string
   lifetimeMs: number
+  /** Locations below which the credentials may also create objects; default: none. */
+  writable?: Array<string>
 }
 
 /** A range of versions, for deletion. */

@@ -250,12 +250,12 @@ export const serverOptions = {
   }),
   "vend-endpoint": option({
     type: providerUrl,
-    help: "address of the STS server of --vend-role; default: that of AWS in the region of the bucket",
+    help: "address of the STS server of --vend-role and --ray-vend-role; default: that of AWS in the region of the bucket",
   }),
   "vend-lifetime": option({
     type: duration,
     fallback: "1h",
-    help: "how long credentials of --vend-role are valid, from 15m to 12h",
+    help: "how long credentials of --vend-role and --ray-vend-role are valid, from 15m to 12h",
   }),
   functions: option({
     type: choice(["off", "subprocess", "ray"]),
@@ -337,6 +337,10 @@ export const serverOptions = {
     type: pair,
     repeatable: true,
     help: "option of the object store for the workers of Ray, which then get none of those of the server",
+  }),
+  "ray-vend-role": option({
+    type: roleArn,
+    help: "AWS role that the server assumes to give the workers of Ray temporary credentials: they read the files of one table, and write its new ones",
   }),
   "drain-timeout": option({
     type: duration,

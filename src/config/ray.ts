@@ -4,6 +4,7 @@ import { type FunctionLimits, functionLimits } from "./functions.js";
 import { readKeyFile } from "./key-file.js";
 import { ConfigError, type OptionType } from "./option.js";
 import type { OptionName, OptionValues } from "./options.js";
+import { type VendingSettings, vendingOf } from "./vending.js";
 
 /** The Ray cluster that runs jobs. */
 export interface RaySettings {
@@ -24,6 +25,8 @@ export interface RaySettings {
   readonly gpus: number;
   /** Options of the object store for workers, in place of those of the server. */
   readonly storageOptions?: Readonly<Record<string, string>>;
+  /** How workers get temporary credentials. Without it they get the options of the store as they are. */
+  readonly vending?: VendingSettings;
   /** Of the processes that call functions. */
   readonly limits: FunctionLimits;
 }
@@ -60,10 +63,11 @@ const RAY_ONLY = [
   "ray-token-file",
   "ray-ca-file",
   "ray-server-url",
+  "ray-vend-role",
 ] as const satisfies readonly OptionName[];
 
 /** Undefined without `--executor ray`. @throws ConfigError for options that exclude each other */
-export function rayOf(values: OptionValues, cwd: string): RaySettings | undefined {
+export function rayOf(values: OptionValues, root: string, cwd: string): RaySettings | undefined {
   if (values.executor === "local") {
     if (values.functions === "ray") {
       throw new ConfigError("--functions ray needs --executor ray: Ray runs the whole job");
@@ -81,6 +85,7 @@ export function rayOf(values: OptionValues, cwd: string): RaySettings | undefine
   const { "ray-token-file": tokenFile, "ray-ca-file": caFile } = values;
   if (tokenFile !== undefined) readKeyFile("--ray-token-file", tokenFile, cwd);
   const options = values["ray-storage-option"];
+  const vending = vendingOf("ray-vend-role", values, root);
   return {
     address,
     serverUrl,
@@ -91,6 +96,7 @@ export function rayOf(values: OptionValues, cwd: string): RaySettings | undefine
     limits: functionLimits(values),
     ...(tokenFile !== undefined && { tokenFile: resolve(cwd, tokenFile) }),
     ...(caFile !== undefined && { ca: readKeyFile("--ray-ca-file", caFile, cwd) }),
+    ...(vending && { vending }),
     ...(options.length > 0 && { storageOptions: Object.fromEntries(options) }),
   };
 }

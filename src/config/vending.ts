@@ -1,7 +1,8 @@
 import { isRemote } from "../foundation/addresses.js";
 import { ConfigError, type OptionType } from "./option.js";
+import type { OptionValues } from "./options.js";
 
-/** How clients get temporary credentials for the files of a table. */
+/** How clients or workers get temporary credentials for the files of a table. */
 export interface VendingSettings {
   /** The ARN of the role that STS assumes. */
   readonly role: string;
@@ -27,23 +28,30 @@ const MINUTE = 60_000;
 const SHORTEST = 15 * MINUTE;
 const LONGEST = 12 * 60 * MINUTE;
 
-/** @throws ConfigError for options that exclude each other or the root */
+/**
+ * How a role gives credentials; undefined if the option names none.
+ *
+ * @throws ConfigError for options that exclude each other or the root
+ */
 export function vendingOf(
+  option: "vend-role" | "ray-vend-role",
+  values: Pick<OptionValues, "vend-role" | "ray-vend-role" | "vend-endpoint" | "vend-lifetime">,
   root: string,
-  role: string | undefined,
-  endpoint: string | undefined,
-  lifetimeMs: number,
 ): VendingSettings | undefined {
+  const { "vend-endpoint": endpoint, "vend-lifetime": lifetimeMs, [option]: role } = values;
   if (lifetimeMs < SHORTEST || lifetimeMs > LONGEST) {
     throw new ConfigError("--vend-lifetime must be from 15m to 12h");
   }
   if (role === undefined) {
-    if (endpoint === undefined) return undefined;
-    throw new ConfigError("--vend-endpoint needs --vend-role: name the role that STS assumes");
+    const isUsed = values["vend-role"] !== undefined || values["ray-vend-role"] !== undefined;
+    if (endpoint === undefined || isUsed) return undefined;
+    throw new ConfigError(
+      "--vend-endpoint needs --vend-role or --ray-vend-role: name the role that STS assumes",
+    );
   }
   if (!isRemote(root) || !root.startsWith("s3://")) {
     throw new ConfigError(
-      `--vend-role needs a root in a bucket (s3://...): clients cannot read ${root} with credentials of AWS`,
+      `--${option} needs a root in a bucket (s3://...): credentials of AWS do not read ${root}`,
     );
   }
   return { role, lifetimeMs, ...(endpoint !== undefined && { endpoint }) };

@@ -56,7 +56,8 @@ export const backfill = ({ engine, storageOptions, executor }: BackfillDependenc
         target.backfill({ ...backfillOptions(request), job: job.id }, task, onProgress, work),
       );
     const { id, createdMillis } = job;
-    const remote = { id, createdMillis, storageOptions: options };
+    const { location } = table;
+    const remote = { id, createdMillis, location, storageOptions: options };
     const done = await onWorkers(executor, remote, signal, compute);
     return {
       result: withoutNulls({

@@ -51,7 +51,8 @@ export const compaction = ({
     });
     const { id, createdMillis } = job;
     const storage = { ...storageOptions, ...table.storageOptions };
-    const remote = { id, createdMillis, storageOptions: storage };
+    const { location } = table;
+    const remote = { id, createdMillis, location, storageOptions: storage };
     const target = engine.table(table.location, remote.storageOptions).onBranch(request.branch);
     const done = await compact(target, options, executor, run, remote);
     return {

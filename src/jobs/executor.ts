@@ -7,6 +7,8 @@ export interface RemoteJob {
   /** When the job was made. The files of its workers are not older. */
   readonly createdMillis?: number;
   readonly work: RemoteWork;
+  /** Of its table. */
+  readonly location: string;
   /** Of the object store of its table. */
   readonly storageOptions: Readonly<Record<string, string>>;
 }

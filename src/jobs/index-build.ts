@@ -22,7 +22,9 @@ export const indexBuild = ({
   kind: "index_build",
   async run({ job, table, spec, signal, onProgress }) {
     const { branch } = JSON.parse(spec) as { branch?: string };
-    const remote = { id: job.id, storageOptions: { ...storageOptions, ...table.storageOptions } };
+    const { location } = table;
+    const options = { ...storageOptions, ...table.storageOptions };
+    const remote = { id: job.id, location, storageOptions: options };
     const target = engine
       .table(table.location, remote.storageOptions)
       .onBranch(branch)

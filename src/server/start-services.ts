@@ -55,7 +55,8 @@ export async function startServices(
     const job = await store.jobs.find(id);
     return job !== undefined && isActive(job);
   });
-  const executor = config.ray && new RayExecutor({ settings: config.ray, keys: workerKeys, log });
+  const executor =
+    config.ray && new RayExecutor({ settings: config.ray, keys: workerKeys, catalog, log });
   const jobs = startJobs({
     store: store.jobs,
     catalog,

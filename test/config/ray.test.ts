@@ -60,6 +60,18 @@ it("Ray has the options of the operator", () => {
   });
 });
 
+it("the workers have a role of their own", () => {
+  const roles = [
+    "--vend-role",
+    "arn:aws:iam::1:role/r",
+    "--ray-vend-role",
+    "arn:aws:iam::1:role/w",
+  ];
+  const { vending, ray } = load("s3://bucket/root", ...needed, ...roles, "--vend-lifetime", "2h");
+  expect(vending).toEqual({ role: "arn:aws:iam::1:role/r", lifetimeMs: 7_200_000 });
+  expect(ray?.vending).toEqual({ role: "arn:aws:iam::1:role/w", lifetimeMs: 7_200_000 });
+});
+
 it.each([
   [["--functions", "ray"], /--functions ray needs --executor ray/],
   [["--executor", "ray"], /--executor ray needs --ray-address/],
@@ -67,6 +79,15 @@ it.each([
   [["--ray-address", "http://head:8265"], /--ray-address needs --executor ray/],
   [[...needed, "--ray-token-file", "none"], /none of --ray-token-file cannot be read/],
   [[...needed, "--ray-ca-file", "none"], /none of --ray-ca-file cannot be read/],
+  [["--ray-vend-role", "arn:aws:iam::1:role/w"], /--ray-vend-role needs --executor ray/],
+  [
+    [...needed, "--ray-vend-role", "arn:aws:iam::1:role/w"],
+    /--ray-vend-role needs a root in a bucket/,
+  ],
+  [
+    [...needed, "--vend-endpoint", "https://sts.example"],
+    /--vend-endpoint needs --vend-role or --ray-vend-role/,
+  ],
   [["--ray-address", "ray://head:10001"], /--ray-address must be an http/],
   [[...needed, "--ray-gpus", "1.5"], /--ray-gpus must be a part of 1, or an integer/],
   [[...needed, "--function-memory", "1MiB"], /--function-memory must be at least 128MiB/],

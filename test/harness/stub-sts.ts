@@ -16,6 +16,8 @@ export interface AssumedRole {
 export interface StubSts {
   readonly url: string;
   readonly assumed: readonly AssumedRole[];
+  /** Requests that it has refused. */
+  readonly refused: number;
   /** From now on it refuses each request. */
   refuse(): void;
   close(): void;
@@ -31,10 +33,12 @@ export async function startStubSts(keys: {
 }): Promise<StubSts> {
   const assumed: AssumedRole[] = [];
   let refuses = false;
+  let refused = 0;
   const server = createServer(async (request, response) => {
     const form = new URLSearchParams(await text(request));
     const [, signer = ""] = /Credential=([^/]+)\//.exec(request.headers.authorization ?? "") ?? [];
     if (refuses || form.get("Action") !== "AssumeRole") {
+      refused++;
       response.writeHead(403, { "content-type": "text/xml" });
       response.end(
         "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not authorized to assume the role</Message></Error></ErrorResponse>",
@@ -59,6 +63,9 @@ export async function startStubSts(keys: {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     assumed,
+    get refused() {
+      return refused;
+    },
     refuse() {
       refuses = true;
     },

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::UNIX_EPOCH;
 
-use joust_core::storage::vended::{Vended, Vending, vend};
+use joust_core::storage::vended::{Scope, Vended, Vending, vend};
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
@@ -23,6 +23,8 @@ pub struct VendingOptions {
     /// The name of the session in the log of the store.
     pub session: String,
     pub lifetime_ms: f64,
+    /// Locations below which the credentials may also create objects; default: none.
+    pub writable: Option<Vec<String>>,
 }
 
 /// Temporary credentials of S3.
@@ -47,8 +49,8 @@ impl From<Vended> for VendedCredentials {
     }
 }
 
-/// Makes credentials that read the files below locations, and nothing else: of a table, and of the tables whose files it
-/// reads.
+/// Makes credentials that read the files below locations: of a table, and of the tables whose files it reads. They write
+/// only below the locations that the options name.
 // Test builds register nothing with Node, so the compiler considers it unused.
 #[cfg_attr(test, allow(dead_code))]
 #[napi(ts_return_type = "Promise<VendedCredentials>")]
@@ -63,7 +65,11 @@ pub fn vend_credentials(
         session: options.session,
         lifetime: millis(options.lifetime_ms),
     };
+    let scope = Scope {
+        readable: locations,
+        writable: options.writable.unwrap_or_default(),
+    };
     let stored = options.storage_options;
-    let work = async move { vend(&locations, &stored, vending).await };
+    let work = async move { vend(&scope, &stored, vending).await };
     promise(env, work, VendedCredentials::from)
 }

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Catalog } from "../../catalog/catalog.js";
 import type { RaySettings } from "../../config/ray.js";
 import { functionProgram, versions } from "../../engine/index.js";
-import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
+import { ErrorCode, invalidInput, JoustError, operatorMessage } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { Executor, RemoteJob } from "../executor.js";
 import { SERVER_STOPS } from "../jobs.js";
 import { JobsApi, RayError, type RayJob } from "./jobs-api.js";
+import { endedEarly, forgotten, reasonOf } from "./ray-failures.js";
 import type {
   Claim,
   PartReport,
@@ -15,14 +17,13 @@ import type {
   WorkerCalls,
   WorkerKeys,
 } from "./worker-calls.js";
+import { WorkerCredentials } from "./worker-credentials.js";
 import { WorkerPackage } from "./worker-package.js";
 
 /** Time between two looks at a job of Ray, ms. */
 const POLL_INTERVAL = 2_000;
 /** How long Ray may be away until its jobs fail, ms. */
 const PATIENCE = 30_000;
-/** Characters of the log of a failed job in its message. */
-const MAX_QUOTED = 300;
 /** Characters of what workers report. */
 const MAX_FAILURE = 2_000;
 const MAX_VERSION = 40;
@@ -30,6 +31,7 @@ const MAX_VERSION = 40;
 export interface RayExecutorDependencies {
   readonly settings: RaySettings;
   readonly keys: WorkerKeys;
+  readonly catalog: Pick<Catalog, "cloneSource">;
   readonly log: Logger;
 }
 
@@ -46,6 +48,12 @@ interface RunningJob extends RemoteJob {
   readonly run: string;
   /** The workers have replaced the token that Ray shows. */
   isClaimed: boolean;
+  /** Undefined if the workers get the options of the store as they are. */
+  readonly credentials: WorkerCredentials | undefined;
+  /** The location of the table or the branch that the last order names. */
+  written?: string;
+  /** Since when STS has given no credentials. */
+  refusedSince?: number | undefined;
 }
 
 /**
@@ -88,7 +96,7 @@ export class RayExecutor implements Executor, WorkerCalls {
       // Workers of an earlier run may call from here on.
       const isClaimed =
         submission !== undefined && (await this.dependencies.keys.isReplaced(job.id));
-      const running = { ...job, run: newRun(), isClaimed };
+      const running = { ...job, run: newRun(), isClaimed, credentials: this.#credentials(job) };
       this.#running.set(job.id, running);
       submission ??= await this.#submit(running, signal);
       await Promise.race([this.#watch(submission.id, signal), aborted]);
@@ -265,17 +273,26 @@ export class RayExecutor implements Executor, WorkerCalls {
     const number = running.work.orderNumber();
     if (number === null) return {};
     const current = `${running.run}-${number}`;
-    if (current === known) return { order_id: current };
+    if (current === known) {
+      const { credentials, written } = running;
+      if (!credentials || written === undefined) return { order_id: current };
+      return {
+        order_id: current,
+        storage_options: await this.#storageOptions(running, written),
+      };
+    }
     const order = running.work.order();
     if (!order) return {};
-    const { limits, cpus, gpus, storageOptions } = this.dependencies.settings;
+    const details = JSON.parse(order.text) as { location: string };
+    running.written = details.location;
+    const { limits, cpus, gpus } = this.dependencies.settings;
     return {
       order_id: `${running.run}-${order.number}`,
       order: {
-        ...JSON.parse(order.text),
+        ...details,
         cpus,
         gpus,
-        storage_options: storageOptions ?? running.storageOptions,
+        storage_options: await this.#storageOptions(running, details.location),
         ...(order.function && {
           payload: order.function.toString("base64"),
           program: functionProgram(),
@@ -289,6 +306,37 @@ export class RayExecutor implements Executor, WorkerCalls {
         }),
       },
     };
+  }
+
+  #credentials(job: RemoteJob): WorkerCredentials | undefined {
+    const { settings, catalog, log } = this.dependencies;
+    const { vending } = settings;
+    return vending && new WorkerCredentials({ vending, catalog, log }, job);
+  }
+
+  /** The options of the store with which workers read the table and write to this location. */
+  async #storageOptions(
+    running: RunningJob,
+    location: string,
+  ): Promise<Readonly<Record<string, string>>> {
+    const options = this.dependencies.settings.storageOptions ?? running.storageOptions;
+    if (!running.credentials) return options;
+    try {
+      const complete = await running.credentials.addTo(options, location);
+      running.refusedSince = undefined;
+      return complete;
+    } catch (error) {
+      // Workers ask again and again. A role that this server may not assume needs the operator.
+      running.refusedSince ??= performance.now();
+      if (performance.now() - running.refusedSince > PATIENCE) {
+        const reason = operatorMessage(error);
+        running.work.fail(
+          `the workers on Ray need temporary credentials (--ray-vend-role): ${reason}`,
+          false,
+        );
+      }
+      throw error;
+    }
   }
 
   async progress(job: string, token: string, report: ProgressReport): Promise<boolean> {
@@ -329,26 +377,6 @@ const newRun = (): string => randomBytes(4).toString("hex");
 const prefixOf = (job: string): string => `joust-${job}-`;
 
 const hasEnded = ({ status }: RayJob): boolean => status !== "PENDING" && status !== "RUNNING";
-
-function endedEarly({ submission_id, status, message }: RayJob): RayError {
-  const quoted = message?.trim().slice(-MAX_QUOTED);
-  return new RayError(
-    `the Ray job ${submission_id} ended before its work was done (${status}${quoted ? `: ${quoted}` : ""}): look at its log with \`ray job logs ${submission_id}\`, and start the job again`,
-    false,
-  );
-}
-
-const forgotten = (address: string): RayError =>
-  new RayError(
-    `Ray at ${address} does not know the job any more, because its head was restarted: start the job again`,
-    false,
-  );
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof RayError)) return `the workers on Ray have failed: ${error}`;
-  if (!error.isTransient) return error.message;
-  return `${error.message}: check that the Ray head runs and that --ray-address names it, and start the job again`;
-}
 
 const unknownToken = (): JoustError =>
   new JoustError(

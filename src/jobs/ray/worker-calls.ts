@@ -16,6 +16,8 @@ export interface RemoteOrderReply {
   readonly order_id?: string;
   /** Absent if the workers know it. */
   readonly order?: object;
+  /** The credentials of the store that tasks need from now on, if they expire. */
+  readonly storage_options?: Readonly<Record<string, string>>;
 }
 
 /** How workers begin to work for a job. */

@@ -37,7 +37,7 @@ def function_processes(server: JoustServer) -> list[int]:
 def test_a_killed_job_loses_and_doubles_nothing(number):
     seed = SEED + number
     chance = random.Random(seed)
-    kind = KINDS[number % len(KINDS)]
+    kind = KINDS[seed % len(KINDS)]
     print(f"seed {seed}: {kind}")
     options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
     with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:

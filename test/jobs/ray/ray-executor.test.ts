@@ -4,10 +4,11 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { StoredWorkerKeys } from "../../../src/auth/worker-keys.js";
 import type { FunctionLimits } from "../../../src/config/functions.js";
-import { RemoteWork } from "../../../src/engine/index.js";
-import { RayExecutor } from "../../../src/jobs/ray/ray-executor.js";
+import { RemoteWork, versions } from "../../../src/engine/index.js";
+import { RayExecutor, type RayExecutorDependencies } from "../../../src/jobs/ray/ray-executor.js";
 import { type OpenCatalog, openCatalog } from "../../../src/server/open-catalog.js";
 import { createLogger } from "../../../src/telemetry/logger.js";
+import { startStubSts } from "../../harness/stub-sts.js";
 import { tempDir } from "../../harness/temp.js";
 import { waitFor } from "../../harness/wait-for.js";
 
@@ -68,6 +69,7 @@ class FakeRay {
 let ray: FakeRay;
 let store: OpenCatalog;
 let keys: StoredWorkerKeys;
+let dependencies: RayExecutorDependencies;
 let executor: RayExecutor;
 
 beforeEach(async () => {
@@ -85,7 +87,8 @@ beforeEach(async () => {
     gpus: 0,
     limits: {} as FunctionLimits,
   };
-  executor = new RayExecutor({ settings, keys, log });
+  dependencies = { settings, keys, catalog: store.catalog, log };
+  executor = new RayExecutor(dependencies);
 });
 
 afterEach(async () => {
@@ -98,7 +101,10 @@ function start(isOrdered = false) {
   const ended = new AbortController();
   const work = new RemoteWork(0);
   if (isOrdered) work.ordered = async () => true;
-  const running = executor.run({ id: "j", work, storageOptions: {} }, ended.signal);
+  const running = executor.run(
+    { id: "j", work, location: "/t.lance", storageOptions: {} },
+    ended.signal,
+  );
   return async () => {
     ended.abort();
     await running;
@@ -153,4 +159,47 @@ it("a run waits until the workers of the run before it have ended", async () => 
   expect(ray.jobs.map(({ status }) => status)).toEqual(["STOPPED", "RUNNING"]);
   expect(former.status).toBe("STOPPED");
   await end();
+});
+
+it("an order has temporary credentials, and so has the reply to a worker that knows it", async () => {
+  const sts = await startStubSts({ id: "temporary", secret: "secret", token: "token" });
+  const vending = {
+    role: "arn:aws:iam::1:role/workers",
+    endpoint: sts.url,
+    lifetimeMs: 3_600_000,
+  };
+  const settings = { ...dependencies.settings, vending };
+  executor = new RayExecutor({ ...dependencies, settings });
+  const location = "s3://bucket/t.lance";
+  const work = new RemoteWork(0);
+  work.ordered = async () => true;
+  work.orderNumber = () => 1;
+  work.order = () => ({ number: 1, text: JSON.stringify({ location, tasks: [] }) });
+  const ended = new AbortController();
+  const long = { aws_access_key_id: "long-lived", aws_secret_access_key: "long-lived" };
+  const storageOptions = { aws_region: "eu-west-1", ...long };
+  const running = executor.run({ id: "j", work, location, storageOptions }, ended.signal);
+  await waitFor("the submission", async () => ray.jobs.length === 1);
+  const submitted = JSON.stringify(ray.jobs);
+  const token = /"JOUST_TOKEN":"([^"]+)"/.exec(submitted)?.[1] as string;
+  const { engine, lance } = versions();
+  const replacement = `joust_${"r".repeat(43)}`;
+  await executor.claim("j", token, { versions: { joust_worker: engine, lance }, replacement });
+
+  const first = await executor.order("j", replacement, "");
+  const storage_options = {
+    aws_region: "eu-west-1",
+    aws_access_key_id: "temporary",
+    aws_secret_access_key: "secret",
+    aws_session_token: "token",
+  };
+  expect(first.order).toMatchObject({ location, storage_options });
+  const { order_id = "" } = first;
+  expect(await executor.order("j", replacement, order_id)).toEqual({ order_id, storage_options });
+  expect(sts.assumed).toHaveLength(1);
+  // Everybody who sees the jobs of Ray sees the submission.
+  expect(submitted).not.toMatch(/temporary|long-lived/);
+  ended.abort();
+  await running;
+  sts.close();
 });

@@ -1,7 +1,7 @@
-//! Credentials for clients that read the files of one table themselves: temporary, and only for the prefix of the table
-//! and those of the tables whose files it reads as a clone.
+//! Credentials for clients that read the files of one table themselves, and for workers that also write its new files:
+//! temporary, and only for the prefix of the table and those of the tables whose files it reads as a clone.
 //!
-//! AWS STS, or the STS of another store, makes them: it assumes a role that may read the bucket, with a session policy
+//! AWS STS, or the STS of another store, makes them: it assumes a role that may use the bucket, with a session policy
 //! that restricts it to these prefixes.
 
 use std::time::{Duration, SystemTime};
@@ -32,21 +32,36 @@ pub struct Vended {
     pub expires_at: SystemTime,
 }
 
-/// What the credentials permit: to read the objects below the locations, and to list them. The locations are those of a
-/// table and of the tables whose files it reads as a clone.
+/// What credentials permit.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// To read the objects below these locations, and to list them: of a table, and of the tables whose files it reads as
+    /// a clone.
+    pub readable: Vec<String>,
+    /// To create objects below these locations.
+    pub writable: Vec<String>,
+}
+
+/// The session policy of a scope.
 ///
 /// # Errors
 /// A location is not in a bucket, not in that of the others, or has characters that a policy would take for a pattern.
-fn policy(locations: &[String], role: &str) -> Result<Value> {
+fn policy(scope: &Scope, role: &str) -> Result<Value> {
     let mut bucket = None;
-    let mut prefixes = Vec::new();
-    for location in locations {
-        let (own, prefix) = bucket_and_prefix(location)?;
-        if *bucket.get_or_insert(own) != own {
-            return Err(not_vendable(location));
+    let mut prefixes_of = |locations: &'_ [String]| {
+        let mut prefixes = Vec::new();
+        for location in locations {
+            let (own, prefix) = bucket_and_prefix(location)?;
+            let own = own.to_string();
+            if *bucket.get_or_insert_with(|| own.clone()) != own {
+                return Err(not_vendable(location));
+            }
+            prefixes.push(prefix.to_string());
         }
-        prefixes.push(prefix);
-    }
+        Ok::<_, Error>(prefixes)
+    };
+    let prefixes = prefixes_of(&scope.readable)?;
+    let written = prefixes_of(&scope.writable)?;
     let Some(bucket) = bucket else {
         return Err(Error::invalid("there are credentials only for a table"));
     };
@@ -63,7 +78,11 @@ fn policy(locations: &[String], role: &str) -> Result<Value> {
         .collect();
     // With a key for each object, and with a key of the bucket.
     let decrypted: Vec<&String> = objects.iter().chain([&arn]).collect();
-    Ok(json!({
+    let created: Vec<String> = written
+        .iter()
+        .map(|prefix| format!("{arn}/{prefix}/*"))
+        .collect();
+    let mut policy = json!({
         "Version": "2012-10-17",
         "Statement": [
             {
@@ -87,7 +106,24 @@ fn policy(locations: &[String], role: &str) -> Result<Value> {
                 },
             },
         ],
-    }))
+    });
+    if let (false, Some(statements)) = (created.is_empty(), policy["Statement"].as_array_mut()) {
+        let encrypted: Vec<&String> = created.iter().chain([&arn]).collect();
+        statements.push(json!({
+            "Effect": "Allow",
+            "Action": ["s3:PutObject", "s3:AbortMultipartUpload"],
+            "Resource": created,
+        }));
+        statements.push(json!({
+            "Effect": "Allow",
+            "Action": "kms:GenerateDataKey",
+            "Resource": "*",
+            "Condition": {
+                "StringLike": {"kms:EncryptionContext:aws:s3:arn": encrypted},
+            },
+        }));
+    }
+    Ok(policy)
 }
 
 /// The bucket of a location, and the prefix of its objects. Object keys are not encoded.
@@ -112,7 +148,7 @@ fn not_vendable(location: &str) -> Error {
     ))
 }
 
-/// Makes credentials that read the files below `locations`: of a table, and of the tables whose files it reads.
+/// Makes credentials with this scope.
 ///
 /// `options`: of the table's object store. Without keys among them, the environment and the host identify joust to STS.
 ///
@@ -120,11 +156,7 @@ fn not_vendable(location: &str) -> Error {
 /// `Unsupported` in an engine without S3, `InvalidInput` for a location that is not in a bucket, `ServiceUnavailable` if
 /// STS refuses or cannot be reached.
 #[cfg(feature = "aws")]
-pub async fn vend(
-    locations: &[String],
-    options: &StorageOptions,
-    vending: Vending,
-) -> Result<Vended> {
+pub async fn vend(scope: &Scope, options: &StorageOptions, vending: Vending) -> Result<Vended> {
     use aws_config::sts::AssumeRoleProvider;
     use aws_config::{BehaviorVersion, Region};
     use aws_credential_types::Credentials;
@@ -135,7 +167,7 @@ pub async fn vend(
     /// STS answers within a second.
     const MOST: Duration = Duration::from_secs(15);
 
-    let policy = policy(locations, &vending.role)?.to_string();
+    let policy = policy(scope, &vending.role)?.to_string();
     if policy.len() > MOST_POLICY {
         return Err(Error::invalid(format!(
             "the policy for the table and the sources of its clone has {} characters, and STS takes \
@@ -200,10 +232,10 @@ pub async fn vend(
 }
 
 #[cfg(not(feature = "aws"))]
-pub async fn vend(locations: &[String], _: &StorageOptions, vending: Vending) -> Result<Vended> {
+pub async fn vend(scope: &Scope, _: &StorageOptions, vending: Vending) -> Result<Vended> {
     use crate::error::Code;
 
-    policy(locations, &vending.role)?;
+    policy(scope, &vending.role)?;
     Err(Error::new(
         Code::Unsupported,
         "this engine was compiled without S3: it makes no credentials",
@@ -214,12 +246,18 @@ pub async fn vend(locations: &[String], _: &StorageOptions, vending: Vending) ->
 mod tests {
     use super::*;
 
+    fn readable(locations: &[&str]) -> Scope {
+        Scope {
+            readable: locations.iter().map(ToString::to_string).collect(),
+            ..Scope::default()
+        }
+    }
+
     const ROLE: &str = "arn:aws:iam::123456789012:role/readers";
 
     #[test]
     fn a_policy_permits_to_read_below_the_table_only() {
-        let table = "s3://bucket/root/a b$t.lance/".to_string();
-        let policy = policy(&[table], ROLE).unwrap();
+        let policy = policy(&readable(&["s3://bucket/root/a b$t.lance/"]), ROLE).unwrap();
         let statements = policy["Statement"].as_array().unwrap();
         assert_eq!(
             statements[0]["Resource"],
@@ -237,9 +275,29 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_permits_workers_to_create_files_and_no_versions() {
+        let location = "s3://bucket/t.lance/tree/dev";
+        let scope = Scope {
+            writable: vec![format!("{location}/data"), format!("{location}/_indices")],
+            ..readable(&["s3://bucket/t.lance"])
+        };
+        let policy = policy(&scope, ROLE).unwrap();
+        let created = json!([
+            "arn:aws:s3:::bucket/t.lance/tree/dev/data/*",
+            "arn:aws:s3:::bucket/t.lance/tree/dev/_indices/*",
+        ]);
+        let statements = policy["Statement"].as_array().unwrap();
+        let writes = |one: &&Value| one.to_string().contains("Put");
+        let found: Vec<_> = statements.iter().filter(writes).collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0]["Resource"], created);
+        assert!(!policy.to_string().contains("Delete"));
+    }
+
+    #[test]
     fn a_policy_permits_to_read_the_sources_of_a_clone() {
         let locations = ["s3://bucket/clone.lance", "s3://bucket/source.lance"];
-        let policy = policy(&locations.map(String::from), ROLE).unwrap();
+        let policy = policy(&readable(&locations), ROLE).unwrap();
         assert_eq!(
             policy["Statement"][0]["Resource"],
             json!([
@@ -259,8 +317,8 @@ mod tests {
 
     #[test]
     fn the_partition_is_that_of_the_role() {
-        let table = "s3://s3/t.lance".to_string();
-        let policy = policy(&[table], "arn:aws-cn:iam::1:role/r").unwrap();
+        let table = readable(&["s3://s3/t.lance"]);
+        let policy = policy(&table, "arn:aws-cn:iam::1:role/r").unwrap();
         assert_eq!(policy["Statement"][1]["Resource"], "arn:aws-cn:s3:::s3");
     }
 
@@ -273,10 +331,15 @@ mod tests {
             "s3://b/a*/t.lance",
             "s3://b/${x}.lance",
         ] {
-            assert!(policy(&[location.to_string()], ROLE).is_err(), "{location}");
+            assert!(policy(&readable(&[location]), ROLE).is_err(), "{location}");
         }
-        let two = ["s3://a/t.lance", "s3://b/t.lance"].map(String::from);
+        let two = readable(&["s3://a/t.lance", "s3://b/t.lance"]);
         assert!(policy(&two, ROLE).is_err());
-        assert!(policy(&[], ROLE).is_err());
+        assert!(policy(&readable(&[]), ROLE).is_err());
+        let elsewhere = Scope {
+            writable: vec!["s3://b/t.lance/data".to_string()],
+            ..readable(&["s3://a/t.lance"])
+        };
+        assert!(policy(&elsewhere, ROLE).is_err());
     }
 }

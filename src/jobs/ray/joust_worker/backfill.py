@@ -10,7 +10,7 @@ import pyarrow.compute
 from lance.file import LanceFileWriter
 
 from joust_worker.function import Function, RefusedFunction
-from joust_worker.tables import open_table
+from joust_worker.tables import open_table, renewed
 
 # With more groups the last ones end at the same time, with fewer the function is loaded less often.
 GROUPS = 4
@@ -40,6 +40,7 @@ def purpose(order):
 
 def do_tasks(server, order, tasks):
     """All fragments use one process of the function."""
+    order = renewed(server, order)
     dataset = open_table(order)
     column = dataset.schema.field(order["column"])
     if isinstance(column.type, pyarrow.BaseExtensionType):

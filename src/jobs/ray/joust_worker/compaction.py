@@ -4,7 +4,7 @@ import json
 
 from lance.optimize import CompactionTask
 
-from joust_worker.tables import open_table
+from joust_worker.tables import open_table, renewed
 
 GROUPS = None
 USES_GPUS = False
@@ -19,6 +19,7 @@ def purpose(_order):
 
 
 def do_tasks(server, order, tasks):
+    order = renewed(server, order)
     dataset = open_table(order)
     for task in tasks:
         # A task that runs again has perhaps handed its files over before.

@@ -45,7 +45,7 @@ class Driver:
         if order_id is None:
             self.order_id, self.pending = None, []
         elif order_id != self.order_id:
-            self.order_id, self.order = order_id, answer["order"]
+            self.order_id, self.order = order_id, {**answer["order"], "order_id": order_id}
             self.kind = KINDS[self.order["kind"]]
             self.shared = ray.put(self.order)
             running = {task["key"] for group in self.running.values() for task in group}

@@ -7,7 +7,7 @@ import numpy
 import pyarrow
 from lance.indices import IndexConfig
 
-from joust_worker.tables import open_table
+from joust_worker.tables import open_table, renewed
 
 GROUPS = None
 USES_GPUS = False
@@ -28,6 +28,7 @@ def purpose(order):
 
 
 def do_tasks(server, order, tasks):
+    order = renewed(server, order)
     dataset = open_table(order)
     for task in tasks:
         heartbeat = Heartbeat(server, task)

@@ -1,9 +1,18 @@
-"""Opens the table of an order."""
+"""Opens the table of an order, with credentials that have just been made."""
 
 import lance
 
 from joust_worker import LANCE_VERSION
 from joust_worker.server import Refused
+
+
+def renewed(server, order):
+    """The order with the credentials of now. A task may have waited for long, or runs again."""
+    answer = server.post("order", {"known": order["order_id"]})
+    # After a conflict, or on a server that was restarted, there is another order with the same tasks.
+    latest = answer.get("order", answer)
+    options = latest.get("storage_options", order["storage_options"])
+    return {**order, "storage_options": options}
 
 
 def open_table(order):

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { operation } from "../../../api/operation.js";
+import { stringMap } from "../../../api/schemas.js";
 import { workerBody, workerOperation, workersOf } from "./worker-request.js";
 
 export const getRemoteOrder = operation({
@@ -11,6 +12,7 @@ export const getRemoteOrder = operation({
   reply: Type.Object({
     order_id: Type.Optional(Type.String({ description: "absent: the job has no work now" })),
     order: Type.Optional(Type.Object({}, { description: "absent if it is the known one" })),
+    storage_options: Type.Optional(stringMap),
   }),
   async handle(services, { payload: { job_id, token, known } }) {
     return { kind: "json", value: await workersOf(services).order(job_id, token, known) };
