@@ -1,7 +1,6 @@
 """Computes the column of one fragment into a file that no version of the table names."""
 
 import base64
-import time
 import uuid
 
 import numpy
@@ -11,6 +10,7 @@ from lance.file import LanceFileWriter
 
 from joust_worker.function import Function, RefusedFunction
 from joust_worker.tables import open_table, renewed
+from joust_worker.tasks import do_each
 
 # With more groups the last ones end at the same time, with fewer the function is loaded less often.
 GROUPS = 4
@@ -23,11 +23,6 @@ BATCH = 4_096
 INPUT_BYTES = 16 << 20
 PROBED_ROWS = 8
 MOST_FAILURES = 1_000
-PROGRESS_SECONDS = 2
-
-
-class Unwanted(Exception):
-    """The server does not need the fragment any more."""
 
 
 def title(order):
@@ -50,25 +45,22 @@ def do_tasks(server, order, tasks):
         )
     payload = base64.b64decode(order["payload"])
     with Function(order, payload, pyarrow.field(column.name, column.type)) as function:
-        for task in tasks:
-            try:
-                result = Fragment(server, order, dataset, column, task).compute(function)
-                server.hand_over(task["key"], result)
-            except Unwanted:
-                pass
+
+        def do(task, heartbeat):
+            return Fragment(order, dataset, column, task, heartbeat).compute(function)
+
+        do_each(server, tasks, do)
 
 
 class Fragment:
-    def __init__(self, server, order, dataset, column, task):
-        self.server, self.order, self.task = server, order, task
+    def __init__(self, order, dataset, column, task, heartbeat):
+        self.order, self.task, self.heartbeat = order, task, heartbeat
         self.dataset, self.column = dataset, column
         self.fragment = dataset.get_fragment(task["fragment"])
         self.tally = {"assigned": 0, "failed": 0, "changed": 0, "failures": []}
         self.done = 0
 
     def compute(self, function):
-        # A task that runs again has perhaps handed it over before.
-        self.report(0)
         name = f"{uuid.uuid4().hex}.lance"
         schema = pyarrow.schema([self.column])
         # Without `close` it leaves no file.
@@ -104,7 +96,7 @@ class Fragment:
         rows = numpy.flatnonzero(selected)
         is_whole = len(rows) == batch.num_rows
         part = batch if is_whole else batch.take(pyarrow.array(rows))
-        values, failures = function.compute(self.arguments(part), self.report_later)
+        values, failures = function.compute(self.arguments(part), self.report)
         self.count(part.column(self.column.name), values, rows, failures)
         if not self.order["nullable"] and values.null_count > 0:
             raise RefusedFunction(
@@ -169,16 +161,9 @@ class Fragment:
             failure = {"fragment": self.task["fragment"], "offset": offset, "message": message}
             tally["failures"].append(failure)
 
-    def report_later(self, computed):
+    def report(self, computed):
         """Reports so many computed rows of the batch from time to time."""
-        if time.monotonic() - self.reported >= PROGRESS_SECONDS:
-            self.report(self.done + computed)
-
-    def report(self, rows):
-        """Reports the computed rows, and learns whether the fragment is still needed."""
-        if not self.server.report(self.task["key"], rows):
-            raise Unwanted
-        self.reported = time.monotonic()
+        self.heartbeat.beat_if_due(self.done + computed)
 
 
 def changes(old, new):

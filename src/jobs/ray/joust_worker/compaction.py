@@ -5,6 +5,7 @@ import json
 from lance.optimize import CompactionTask
 
 from joust_worker.tables import open_table, renewed
+from joust_worker.tasks import do_each
 
 GROUPS = None
 USES_GPUS = False
@@ -21,12 +22,13 @@ def purpose(_order):
 def do_tasks(server, order, tasks):
     order = renewed(server, order)
     dataset = open_table(order)
-    for task in tasks:
-        # A task that runs again has perhaps handed its files over before.
-        if server.report(task["key"], 0):
-            rewritten = json.loads(group(dataset, order, task).execute(dataset).json())
-            files = [file["path"] for one in rewritten["new_fragments"] for file in one["files"]]
-            server.hand_over(task["key"], {"files": files})
+
+    def do(task, _heartbeat):
+        rewritten = json.loads(group(dataset, order, task).execute(dataset).json())
+        files = [file["path"] for one in rewritten["new_fragments"] for file in one["files"]]
+        return {"files": files}
+
+    do_each(server, tasks, do)
 
 
 def group(dataset, order, task):

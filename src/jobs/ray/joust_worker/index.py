@@ -1,22 +1,16 @@
 """Builds segments of an index, each of some fragments, in directories that no version of the table names."""
 
 import base64
-import time
 
 import numpy
 import pyarrow
 from lance.indices import IndexConfig
 
 from joust_worker.tables import open_table, renewed
+from joust_worker.tasks import do_each
 
 GROUPS = None
 USES_GPUS = False
-
-PROGRESS_SECONDS = 2
-
-
-class Unwanted(Exception):
-    """The server does not need the segment any more."""
 
 
 def title(order):
@@ -30,23 +24,20 @@ def purpose(order):
 def do_tasks(server, order, tasks):
     order = renewed(server, order)
     dataset = open_table(order)
-    for task in tasks:
-        heartbeat = Heartbeat(server, task)
+
+    def do(task, heartbeat):
+        callback = Callback(heartbeat)
         try:
-            # A task that runs again has perhaps handed its segment over before.
-            heartbeat.beat()
-            segment = build(dataset, order, task["fragments"], heartbeat)
-        except Unwanted:
-            continue
+            segment = build(dataset, order, task["fragments"], callback)
         except Exception as error:
-            # Lance reports an exception of the heartbeat as one of its own.
-            if isinstance(heartbeat.failure, Unwanted):
-                continue
-            raise heartbeat.failure or error
-        server.hand_over(task["key"], described(segment))
+            # Lance reports an exception of the callback as one of its own.
+            raise callback.failure or error
+        return described(segment)
+
+    do_each(server, tasks, do)
 
 
-def build(dataset, order, fragments, heartbeat):
+def build(dataset, order, fragments, callback):
     arguments = order["arguments"]
     index_type, config = arguments["index_type"], arguments["config"]
     return dataset.create_index_uncommitted(
@@ -56,7 +47,7 @@ def build(dataset, order, fragments, heartbeat):
         # The segment may belong to an index that replaces another one of this name.
         replace=True,
         fragment_ids=fragments,
-        progress_callback=heartbeat,
+        progress_callback=callback,
         **arguments["options"],
         **model_of(order),
     )
@@ -95,23 +86,16 @@ def described(segment):
     }
 
 
-class Heartbeat:
-    """Tells the server from time to time that the task runs. The time that a stage of Lance takes is unknown."""
+class Callback:
+    """Lance calls it while it builds. The time that a stage of Lance takes is unknown."""
 
-    def __init__(self, server, task):
-        self.server, self.task = server, task
+    def __init__(self, heartbeat):
+        self.heartbeat = heartbeat
         self.failure = None
 
     def __call__(self, _progress):
-        if time.monotonic() - self.reported < PROGRESS_SECONDS:
-            return
         try:
-            self.beat()
+            self.heartbeat.beat_if_due()
         except Exception as error:
             self.failure = error
             raise
-
-    def beat(self):
-        if not self.server.report(self.task["key"], 0):
-            raise Unwanted
-        self.reported = time.monotonic()

@@ -4,7 +4,7 @@
 - `USES_GPUS`: whether its Ray tasks reserve graphics processors,
 - `title(order)`: the name of its Ray tasks,
 - `purpose(order)`: what it does, for the message of a failure: "could not ...",
-- `do_tasks(server, order, tasks)`: does a group of tasks in a Ray task, and hands each result over to the server.
+- `do_tasks(server, order, tasks)`: does a group of tasks in a Ray task, each with `tasks.do_each`.
 """
 
 from joust_worker import backfill, compaction, index
