@@ -3,6 +3,7 @@
 pub mod auto_refresh;
 pub mod backfill;
 mod checkpoint;
+mod file_sizes;
 pub mod index_build;
 pub mod maintenance;
 pub mod prewarm;

@@ -16,6 +16,7 @@ mod json;
 mod long;
 mod long_files;
 mod nearest;
+mod orders;
 mod own_names;
 mod parts;
 mod place;

@@ -19,12 +19,9 @@ use crate::functions::BatchBounds;
 use crate::jobs::remote::{
     CheckParts, Order, Part, RemoteWork, Task, WorkerFiles, details, key_of, refused,
 };
-use crate::jobs::row_failures::MOST_FAILURES;
+use crate::jobs::row_failures::of_worker;
 use crate::schema::FunctionColumn;
 use crate::work::WorkContext;
-
-/// The longest message of a failed row, bytes.
-const MOST_MESSAGE: usize = 2_000;
 
 /// The fragments of a column to compute, and how.
 pub struct RemoteFragments<'a> {
@@ -152,20 +149,10 @@ impl CheckParts for FragmentChecks {
         if stored.num_rows != rows {
             return Err(refused(&file, "has another number of rows"));
         }
-        let counts = [tally.assigned, tally.failed, tally.changed];
-        let failures = &mut tally.failures;
-        failures.truncate(MOST_FAILURES);
-        if counts.iter().any(|count| *count > rows)
-            || failures.len() as u64 > counts[1]
-            || failures.iter().any(|one| one.offset >= rows)
-        {
-            return Err(refused(&file, "has counts that do not fit its rows"));
-        }
-        for failure in failures {
-            failure.fragment = id;
-            let end = failure.message.floor_char_boundary(MOST_MESSAGE);
-            failure.message.truncate(end);
-        }
+        let failures = std::mem::take(&mut tally.failures);
+        tally.failures = of_worker(failures, id, rows, tally.failed)
+            .filter(|_| tally.assigned <= rows && tally.changed <= rows)
+            .ok_or_else(|| refused(&file, "has counts that do not fit its rows"))?;
         let data_file = self.dataset.create_data_file(&file, None).await?;
         self.files.take(&file);
         Ok(Staged {

@@ -1,6 +1,5 @@
 //! Compaction: merges small fragments into large ones without deleted rows.
 
-use std::num::NonZero;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
@@ -16,6 +15,7 @@ use tracing::{Instrument, info_span};
 use super::remote_compaction::{can_rewrite, rewrite_remotely};
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Error, Result};
+use crate::jobs::file_sizes::bytes_of;
 use crate::jobs::remote::RemoteWork;
 use crate::jobs::unnamed_files::{UnnamedFiles, names_of};
 use crate::table::{Table, live_rows};
@@ -261,11 +261,7 @@ async fn excluded(source: &Dataset, below: u64, options: &CompactionOptions) -> 
 
 /// Bytes of the files to rewrite, if they are known.
 fn bytes(plan: &CompactionPlan) -> Option<u64> {
-    let fragments = plan.compaction_tasks().flat_map(|own| own.task.fragments);
-    fragments
-        .flat_map(|fragment| fragment.files)
-        .map(|file| file.file_size_bytes.get().map(NonZero::get))
-        .sum()
+    bytes_of(plan.tasks.iter().flat_map(|task| &task.fragments))
 }
 
 fn options(compact: &Compact, read_ahead: u64) -> CompactionOptions {

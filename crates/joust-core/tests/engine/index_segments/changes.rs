@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::worker::{self, directories, uuids};
 use super::{FRAGMENT, Place, build, matching, nothing, reached, rows, spec, unindexed};
+use crate::orders::next_order;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_segment_of_an_earlier_run_is_not_needed_at_a_later_version() {
@@ -19,7 +20,7 @@ async fn a_segment_of_an_earlier_run_is_not_needed_at_a_later_version() {
     let context = WorkContext::default();
     let before = RemoteWork::new(0);
     let first = async {
-        let (_, order) = worker::next_order(&before, 0).await;
+        let (_, order) = next_order(&before, 0).await;
         worker::part(&order, &order.tasks[0]).await
     };
     let part = tokio::select! {
@@ -29,7 +30,7 @@ async fn a_segment_of_an_earlier_run_is_not_needed_at_a_later_version() {
     table.append(rows(4 * FRAGMENT)).await.unwrap();
     let after = RemoteWork::new(0);
     let continued = async {
-        worker::next_order(&after, 0).await;
+        next_order(&after, 0).await;
         assert!(!after.deliver(part).await.unwrap());
         worker::work(after.clone(), nothing).await;
     };
@@ -47,14 +48,14 @@ async fn an_overwrite_has_a_model_of_its_own_rows() {
     let table = &place.table;
     let remote = RemoteWork::new(0);
     let overwritten = async {
-        let (number, order) = worker::next_order(&remote, 0).await;
+        let (number, order) = next_order(&remote, 0).await;
         table.overwrite(rows(1000)).await.unwrap();
         table.append(rows(1000 + FRAGMENT)).await.unwrap();
         for task in &order.tasks {
             let part = worker::part(&order, task).await;
             assert!(remote.deliver(part).await.unwrap());
         }
-        let (_, next) = worker::next_order(&remote, number).await;
+        let (_, next) = next_order(&remote, number).await;
         assert_ne!(next.details["model"], order.details["model"]);
         worker::work(remote.clone(), nothing).await;
     };
@@ -140,7 +141,7 @@ async fn the_directory_of_an_index_that_was_committed_meanwhile_stays() {
     let remote = RemoteWork::new(0);
     let context = WorkContext::default();
     let misled = async {
-        let (_, order) = worker::next_order(&remote, 0).await;
+        let (_, order) = next_order(&remote, 0).await;
         let other = json!({ "column": "n", "index_type": "BTREE", "name": "other" }).to_string();
         table.create_index(&other, &context).await.unwrap();
         let other = uuids(table).await.remove(0);

@@ -21,6 +21,7 @@ use joust_core::{Code, Engine, EngineOptions, Result, Table, WorkContext};
 use serde_json::{Value, json};
 
 use crate::nearest::pair::{answer, decode};
+use crate::orders::next_order;
 use crate::sent::upload;
 use worker::{directories, uuids, work};
 
@@ -275,7 +276,7 @@ async fn a_cancelled_build_removes_its_segments() {
     let remote = RemoteWork::new(0);
     let context = WorkContext::default();
     let delivered = async {
-        let (_, order) = worker::next_order(&remote, 0).await;
+        let (_, order) = next_order(&remote, 0).await;
         for task in &order.tasks[1..] {
             let part = worker::part(&order, task).await;
             assert!(remote.deliver(part).await.unwrap());

@@ -5,6 +5,7 @@ use joust_core::{Code, WorkContext};
 use serde_json::{Value, json};
 
 use super::{Place, build, nothing, spec, worker};
+use crate::orders::next_order;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn segments_that_do_not_fit_are_refused() {
@@ -21,7 +22,7 @@ async fn segments_that_do_not_fit_are_refused() {
     let remote = RemoteWork::new(0);
     let context = WorkContext::default();
     let deliver = async {
-        let (_, order) = worker::next_order(&remote, 0).await;
+        let (_, order) = next_order(&remote, 0).await;
         let mut parts = Vec::new();
         for task in &order.tasks {
             parts.push(worker::part(&order, task).await);

@@ -21,15 +21,7 @@ use lance_linalg::distance::DistanceType;
 use lance_table::format::IndexMetadata;
 use serde_json::{Value, json};
 
-/// Waits for an order after the one with that number.
-pub async fn next_order(work: &RemoteWork, after: u64) -> (u64, Arc<Order>) {
-    loop {
-        match work.order() {
-            Some((number, order)) if number > after => return (number, order),
-            _ => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
-        }
-    }
-}
+use crate::orders::next_order;
 
 /// Does all tasks of all orders. `between` runs with the number of each order, before its last task.
 pub async fn work<F: Future<Output = ()>>(work: RemoteWork, between: impl Fn(u64) -> F) {
