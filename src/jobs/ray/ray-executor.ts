@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Catalog } from "../../catalog/catalog.js";
 import type { RaySettings } from "../../config/ray.js";
 import { functionProgram, versions } from "../../engine/index.js";
-import { ErrorCode, invalidInput, JoustError, operatorMessage } from "../../foundation/errors.js";
+import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js";
 import type { Logger } from "../../telemetry/logger.js";
 import type { Executor, RemoteJob } from "../executor.js";
 import { SERVER_STOPS } from "../jobs.js";
@@ -17,8 +17,8 @@ import type {
   WorkerCalls,
   WorkerKeys,
 } from "./worker-calls.js";
-import { WorkerCredentials } from "./worker-credentials.js";
 import { WorkerPackage } from "./worker-package.js";
+import { WorkerStores } from "./worker-stores.js";
 
 /** Time between two looks at a job of Ray, ms. */
 const POLL_INTERVAL = 2_000;
@@ -48,12 +48,9 @@ interface RunningJob extends RemoteJob {
   readonly run: string;
   /** The workers have replaced the token that Ray shows. */
   isClaimed: boolean;
-  /** Undefined if the workers get the options of the store as they are. */
-  readonly credentials: WorkerCredentials | undefined;
+  readonly stores: WorkerStores;
   /** The location of the table or the branch that the last order names. */
   written?: string;
-  /** Since when STS has given no credentials. */
-  refusedSince?: number | undefined;
 }
 
 /**
@@ -96,7 +93,8 @@ export class RayExecutor implements Executor, WorkerCalls {
       // Workers of an earlier run may call from here on.
       const isClaimed =
         submission !== undefined && (await this.dependencies.keys.isReplaced(job.id));
-      const running = { ...job, run: newRun(), isClaimed, credentials: this.#credentials(job) };
+      const stores = new WorkerStores(this.dependencies, job);
+      const running = { ...job, run: newRun(), isClaimed, stores };
       this.#running.set(job.id, running);
       submission ??= await this.#submit(running, signal);
       await Promise.race([this.#watch(submission.id, signal), aborted]);
@@ -274,12 +272,9 @@ export class RayExecutor implements Executor, WorkerCalls {
     if (number === null) return {};
     const current = `${running.run}-${number}`;
     if (current === known) {
-      const { credentials, written } = running;
-      if (!credentials || written === undefined) return { order_id: current };
-      return {
-        order_id: current,
-        storage_options: await this.#storageOptions(running, written),
-      };
+      const { stores, written } = running;
+      if (!stores.areTemporary || written === undefined) return { order_id: current };
+      return { order_id: current, ...(await stores.options(written)) };
     }
     const order = running.work.order();
     if (!order) return {};
@@ -292,7 +287,7 @@ export class RayExecutor implements Executor, WorkerCalls {
         ...details,
         cpus,
         gpus,
-        storage_options: await this.#storageOptions(running, details.location),
+        ...(await running.stores.options(details.location)),
         ...(order.function && {
           payload: order.function.toString("base64"),
           program: functionProgram(),
@@ -306,37 +301,6 @@ export class RayExecutor implements Executor, WorkerCalls {
         }),
       },
     };
-  }
-
-  #credentials(job: RemoteJob): WorkerCredentials | undefined {
-    const { settings, catalog, log } = this.dependencies;
-    const { vending } = settings;
-    return vending && new WorkerCredentials({ vending, catalog, log }, job);
-  }
-
-  /** The options of the store with which workers read the table and write to this location. */
-  async #storageOptions(
-    running: RunningJob,
-    location: string,
-  ): Promise<Readonly<Record<string, string>>> {
-    const options = this.dependencies.settings.storageOptions ?? running.storageOptions;
-    if (!running.credentials) return options;
-    try {
-      const complete = await running.credentials.addTo(options, location);
-      running.refusedSince = undefined;
-      return complete;
-    } catch (error) {
-      // Workers ask again and again. A role that this server may not assume needs the operator.
-      running.refusedSince ??= performance.now();
-      if (performance.now() - running.refusedSince > PATIENCE) {
-        const reason = operatorMessage(error);
-        running.work.fail(
-          `the workers on Ray need temporary credentials (--ray-vend-role): ${reason}`,
-          false,
-        );
-      }
-      throw error;
-    }
   }
 
   async progress(job: string, token: string, report: ProgressReport): Promise<boolean> {

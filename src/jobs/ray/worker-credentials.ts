@@ -31,8 +31,8 @@ interface Vended {
 }
 
 /**
- * Temporary credentials for the workers of a job. They read the table and the tables whose files it reads as a clone, and
- * write the files of data and indexes of the table or of one branch. They cannot write a version.
+ * Temporary credentials for the workers of a job. They read the table, the source of a view, and the tables whose files
+ * these read as clones. They write the files of data and indexes of the table or of one branch. They cannot write a version.
  */
 export class WorkerCredentials {
   #vended: Vended | undefined;
@@ -42,7 +42,7 @@ export class WorkerCredentials {
 
   constructor(
     private readonly dependencies: WorkerCredentialsDependencies,
-    private readonly job: Pick<RemoteJob, "id" | "location" | "storageOptions">,
+    private readonly job: Pick<RemoteJob, "id" | "location" | "storageOptions" | "source">,
   ) {}
 
   /**
@@ -116,16 +116,19 @@ export class WorkerCredentials {
     };
   }
 
-  /** The table, and the tables whose files it reads as a clone. */
+  /** The table and the one from which the workers read, and the tables whose files these read as clones. */
   async #readable(): Promise<string[]> {
     const { catalog } = this.dependencies;
-    const locations: string[] = [];
-    let next: string | undefined = this.job.location;
-    while (next !== undefined) {
-      locations.push(next);
-      const source = await catalog.cloneSource(next);
-      next = source?.location;
+    const { location, source } = this.job;
+    const locations = new Set<string>();
+    for (const table of source ? [location, source.location] : [location]) {
+      let next: string | undefined = table;
+      while (next !== undefined) {
+        locations.add(next);
+        const cloned = await catalog.cloneSource(next);
+        next = cloned?.location;
+      }
     }
-    return locations;
+    return [...locations];
   }
 }

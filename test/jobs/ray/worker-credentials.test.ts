@@ -1,6 +1,7 @@
 /** Only AWS has a real STS, so a stub stands for it. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { CloneSource } from "../../../src/catalog/catalog.js";
+import type { RemoteJob } from "../../../src/jobs/executor.js";
 import { WorkerCredentials } from "../../../src/jobs/ray/worker-credentials.js";
 import { createLogger } from "../../../src/telemetry/logger.js";
 import { type StubSts, startStubSts } from "../../harness/stub-sts.js";
@@ -34,14 +35,14 @@ function pass(ms: number): void {
   vi.setSystemTime(now);
 }
 
-const credentials = (lifetimeMs = 60 * MINUTE) =>
+const credentials = (lifetimeMs = 60 * MINUTE, source?: RemoteJob["source"]) =>
   new WorkerCredentials(
     {
       vending: { role: ROLE, endpoint: sts.url, lifetimeMs },
       catalog: { cloneSource: async (location) => sources[location] },
       log: createLogger("silent"),
     },
-    { id: "j", location: TABLE, storageOptions: OPTIONS },
+    { id: "j", location: TABLE, storageOptions: OPTIONS, ...(source && { source }) },
   );
 
 interface Statement {
@@ -83,6 +84,16 @@ it("permits to read the tables whose files a clone reads", async () => {
   sources[TABLE] = { location: "s3://bucket/root/source.lance", tag: "t" };
   sources["s3://bucket/root/source.lance"] = { location: "s3://bucket/root/first.lance", tag: "t" };
   await credentials().addTo(OPTIONS, TABLE);
+  expect(resourcesOf("s3:GetObject")).toEqual(
+    ["t", "source", "first"].map((name) => `arn:aws:s3:::bucket/root/${name}.lance/*`),
+  );
+  expect(resourcesOf("s3:PutObject").join()).not.toMatch(/source|first/);
+});
+
+it("permits to read the source of a view, and not to write it", async () => {
+  const source = { location: "s3://bucket/root/source.lance", storageOptions: {} };
+  sources[source.location] = { location: "s3://bucket/root/first.lance", tag: "t" };
+  await credentials(MINUTE, source).addTo(OPTIONS, TABLE);
   expect(resourcesOf("s3:GetObject")).toEqual(
     ["t", "source", "first"].map((name) => `arn:aws:s3:::bucket/root/${name}.lance/*`),
   );

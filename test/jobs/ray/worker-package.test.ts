@@ -17,7 +17,8 @@ it("the archive of the package is the same for the same files", () => {
   const { name, archive } = new WorkerPackage();
   expect(name).toMatch(/^_ray_pkg_[0-9a-f]{16}\.zip$/);
   expect(new WorkerPackage().archive.equals(archive)).toBe(true);
-  for (const file of ["__init__", "__main__", "driver", "kinds", "tasks", "backfill", "server"]) {
+  const files = ["__init__", "__main__", "driver", "kinds", "tasks", "backfill", "server", "view"];
+  for (const file of files) {
     expect(archive.includes(`joust_worker/${file}.py`)).toBe(true);
   }
 });

@@ -11,17 +11,26 @@ def renewed(server, order):
     answer = server.post("order", {"known": order["order_id"]})
     # After a conflict, or on a server that was restarted, there is another order with the same tasks.
     latest = answer.get("order", answer)
-    options = latest.get("storage_options", order["storage_options"])
-    return {**order, "storage_options": options}
+    names = [name for name in ("storage_options", "source_options") if name in order]
+    return {**order, **{name: latest.get(name, order[name]) for name in names}}
 
 
 def open_table(order):
-    """The version that the order reads."""
+    """The version of the order's table."""
+    return open_version(order, order["storage_options"])
+
+
+def open_source(order):
+    """The version of the table from which the rows of a view come."""
+    return open_version(order["source"], order["source_options"])
+
+
+def open_version(table, storage_options):
     if lance.__version__ != LANCE_VERSION:
         raise Refused(
             f"a Ray node has pylance {lance.__version__}, and this server needs {LANCE_VERSION}: "
             f"install pylance=={LANCE_VERSION} on all nodes"
         )
     return lance.dataset(
-        order["location"], version=order["version"], storage_options=order["storage_options"]
+        table["location"], version=table["version"], storage_options=storage_options
     )
