@@ -436,8 +436,11 @@ export declare class Table {
    * not a view. `timeout_ms`: the time that the request has left; no limit of its own when absent.
    */
   viewStatus(sources: Array<ViewSource>, timeoutMs?: number | undefined | null): Promise<ViewStatus>
-  /** Runs the view's query over the rows that have changed, or over all, and replaces the view's rows, in one version. */
-  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void): Promise<RefreshResult>
+  /**
+   * Runs the view's query over the rows that have changed, or over all, and replaces the view's rows, in one version.
+   * `workers`: they compute rows that come from one table, in place of this process.
+   */
+  refreshView(options: RefreshOptions, task: Task, onProgress: (arg: Progress) => void, workers?: RemoteWork | undefined | null): Promise<RefreshResult>
 }
 
 /** A handle for cancellation. Pass it to the call that does the work. */

@@ -260,7 +260,7 @@ export const serverOptions = {
   functions: option({
     type: choice(["off", "subprocess", "ray"]),
     fallback: "off",
-    help: "whether and where Python functions run: in processes of the server (subprocess), with its file permissions, or those of columns on the Ray cluster of --executor (ray)",
+    help: "whether and where Python functions run: in processes of the server (subprocess), with its file permissions, or on the Ray cluster of --executor (ray)",
   }),
   python: option({
     type: text("PATH"),
@@ -300,7 +300,7 @@ export const serverOptions = {
   executor: option({
     type: choice(["local", "ray"]),
     fallback: "local",
-    help: "where jobs run that may leave this server: here (local) or on a Ray cluster (ray), which runs large compactions and index builds, and with --functions ray backfills with functions",
+    help: "where jobs run that may leave this server: here (local) or on a Ray cluster (ray), which runs large compactions, index builds and view refreshes, and with --functions ray all functions",
   }),
   "ray-address": option({
     type: httpUrl,

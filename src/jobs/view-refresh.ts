@@ -1,7 +1,9 @@
 import type { Catalog } from "../catalog/catalog.js";
 import type { Engine, RefreshOptions, ViewSource } from "../engine/index.js";
 import { ErrorCode, JoustError } from "../foundation/errors.js";
+import type { Executor } from "./executor.js";
 import type { JobKind, JobOutcome } from "./jobs.js";
+import { onWorkers } from "./on-workers.js";
 import { withTask } from "./task.js";
 import { withoutNulls } from "./without-nulls.js";
 
@@ -28,6 +30,8 @@ export interface ViewRefreshDependencies {
   engine: Engine;
   catalog: Pick<Catalog, "table">;
   storageOptions: Record<string, string>;
+  /** Runs workers that compute rows of one table. Without it the engine does. */
+  executor?: Executor | undefined;
 }
 
 /** A view that refreshes itself must not read a table that another caller has put in the place of its source. */
@@ -42,6 +46,7 @@ export const viewRefresh = ({
   engine,
   catalog,
   storageOptions,
+  executor,
 }: ViewRefreshDependencies): JobKind => ({
   kind: "refresh",
   async run({ job, table, spec, signal, onProgress }): Promise<JobOutcome> {
@@ -72,7 +77,17 @@ export const viewRefresh = ({
       callRows: request.source_task_size,
       job: job.id,
     });
-    const done = await withTask(signal, (task) => view.refreshView(refresh, task, onProgress));
+    const [source] = sources;
+    const remote = {
+      id: job.id,
+      createdMillis: job.createdMillis,
+      location: table.location,
+      storageOptions: options,
+      ...(source && { source }),
+    };
+    const done = await onWorkers(executor, remote, signal, (work) =>
+      withTask(signal, (task) => view.refreshView(refresh, task, onProgress, work)),
+    );
     const failed = done.failedFragments.reduce((sum, { rows }) => sum + rows, 0);
     return {
       result: {

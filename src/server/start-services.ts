@@ -69,7 +69,7 @@ export async function startServices(
         executor: config.ray?.runsFunctions ? executor : undefined,
       }),
       compaction({ engine, storageOptions, executor }),
-      viewRefresh({ engine, catalog, storageOptions }),
+      viewRefresh({ engine, catalog, storageOptions, executor }),
       maintenanceJob({ engine, storageOptions, executor }),
       versionCleanUp(engine, storageOptions, store),
     ],

@@ -241,7 +241,7 @@ impl From<(String, Option<String>)> for ComputingFunction {
 }
 
 /// The work that a job leaves to workers; the guard lives as long as the job.
-fn begin(
+pub fn begin(
     workers: Option<ClassInstance<'_, RemoteWork>>,
 ) -> (Option<remote::RemoteWork>, Option<remote::EndWork>) {
     let workers = workers.map(|workers| workers.inner.clone());

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use joust_core::Result;
-use joust_core::jobs::view_refresh;
+use joust_core::jobs::{remote, view_refresh};
 use napi::Env;
-use napi::bindgen_prelude::{Buffer, Function, PromiseRaw};
+use napi::bindgen_prelude::{Buffer, ClassInstance, Function, PromiseRaw};
 use napi_derive::napi;
 
 use crate::auto_refresh::AutoRefresh;
 use crate::engine::Engine;
 use crate::job_threads::on_job_threads;
-use crate::jobs::{ComputingFunction, FailedFragment, RowFailure, failed_fragments};
+use crate::jobs::{ComputingFunction, FailedFragment, RowFailure, begin, failed_fragments};
 use crate::progress::{Progress, how_many, reporter};
 use crate::promise::promise;
+use crate::remote_work::RemoteWork;
 use crate::table::{Table, millis, version_number};
 use crate::task::Task;
 
@@ -169,7 +170,7 @@ fn sources(sources: Vec<ViewSource>) -> Vec<view_refresh::Source> {
 }
 
 impl RefreshOptions {
-    fn into_core(self) -> Result<view_refresh::Refresh> {
+    fn into_core(self, workers: Option<remote::RemoteWork>) -> Result<view_refresh::Refresh> {
         Ok(view_refresh::Refresh {
             sources: sources(self.sources),
             full: self.full.unwrap_or_default(),
@@ -178,6 +179,7 @@ impl RefreshOptions {
             call_rows: how_many("source_task_size", self.call_rows)?,
             output_limit: how_many("output_limit", self.output_limit)?.map(|rows| rows as u64),
             job: self.job,
+            workers,
         })
     }
 }
@@ -244,6 +246,7 @@ impl Table {
     }
 
     /// Runs the view's query over the rows that have changed, or over all, and replaces the view's rows, in one version.
+    /// `workers`: they compute rows that come from one table, in place of this process.
     #[napi(ts_return_type = "Promise<RefreshResult>")]
     pub fn refresh_view<'env>(
         &self,
@@ -251,11 +254,14 @@ impl Table {
         options: RefreshOptions,
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
+        workers: Option<ClassInstance<'_, RemoteWork>>,
     ) -> napi::Result<PromiseRaw<'env, RefreshResult>> {
         let work = task.context(reporter(on_progress)?);
+        let (workers, begun) = begin(workers);
         let table = self.inner.clone();
         let refreshed = async move {
-            let options = options.into_core()?;
+            let _begun = begun;
+            let options = options.into_core(workers)?;
             work.run(table.refresh_view(&options, &work)).await
         };
         promise(env, on_job_threads(refreshed), |done| RefreshResult {

@@ -323,24 +323,6 @@ def test_a_function_that_cannot_be_loaded_fails_the_job(columns):
     assert "the Python package no_such_package is missing" in columns.failure("double")
 
 
-def test_a_view_with_a_function_is_not_refreshed(columns):
-    python = {"source": "def split(name):\n    yield name", "entry": "split"}
-    output = {"column": "part", "data_type": "utf8"}
-    created = columns.post(
-        "/v1/materialized_view/parts/create",
-        {
-            "kind": "chunker",
-            "source_query": "SELECT id, name FROM t",
-            "udtf_spec": {"input_columns": ["name"], "python": python, "outputs": [output]},
-            "with_no_data": False,
-        },
-    )
-    ended = columns.ended(created["job_id"])
-    assert ended["job_state"] == "FAILED"
-    assert "runs no functions of views" in ended["failure"]["message"]
-    assert "--functions subprocess" in ended["failure"]["message"]
-
-
 def test_without_a_valid_token_the_job_fails(head):
     port = free_port()
     arguments = options(head, port)

@@ -64,24 +64,11 @@ impl Functions {
 
     /// The error of an engine that runs no functions. `what`: what the function computes.
     pub fn missing(what: &str, function: &str) -> Error {
-        Self::unsupported(what, function, "functions")
-    }
-
-    /// The same of one whose functions run on workers, which compute columns only.
-    pub fn missing_here(what: &str, function: &str) -> Error {
-        Self::unsupported(
-            what,
-            function,
-            "functions of views, but on Ray those of columns",
-        )
-    }
-
-    fn unsupported(what: &str, function: &str, missing: &str) -> Error {
         Error::new(
             Code::Unsupported,
             format!(
                 "{what} is computed by the Python function `{function}`, and this server runs no \
-                 {missing}: an administrator can start it with --functions subprocess"
+                 functions: an administrator can start it with --functions subprocess"
             ),
         )
     }

@@ -30,19 +30,18 @@ pub struct Changes {
 
 impl Table {
     /// What refreshes itself in the newest version: computed columns, or the view that the table is. What a function
-    /// computes is only there if that function runs: on workers, those of columns only.
+    /// computes is only there if functions run.
     pub async fn auto_refreshes(&self) -> Result<Vec<Declaration>> {
         let dataset = self.dataset(ReadOptions::default()).await?;
-        let runs_functions = self.tables().functions().is_some();
+        let has_functions = self.tables().has_functions();
         let view = ViewDefinition::of(&dataset).ok();
         let view = view
-            .filter(|view| runs_functions || view.function.is_none())
+            .filter(|view| has_functions || view.function.is_none())
             .and_then(|view| view.auto_refresh)
             .map(|refresh| AutoRefresh {
                 interval_seconds: refresh.interval_seconds.filter(is_valid),
             });
         let fields = dataset.schema().fields.iter();
-        let has_functions = self.tables().has_functions();
         let virtual_columns = fields
             .clone()
             .filter(|field| has_functions && backfills_itself(field))

@@ -68,6 +68,14 @@ pub(crate) struct ChangedRows {
 }
 
 impl ChangedRows {
+    /// All rows of a version.
+    pub fn all(dataset: &Dataset) -> Self {
+        Self {
+            fragments: dataset.fragments().to_vec(),
+            after: None,
+        }
+    }
+
     /// The condition that they meet, for a scan of the fragments.
     pub fn condition(&self) -> Option<Expr> {
         let after = |column: &str, version: u64| col(column).gt(lit(version));

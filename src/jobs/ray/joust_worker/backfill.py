@@ -96,7 +96,7 @@ class Fragment:
         rows = numpy.flatnonzero(selected)
         is_whole = len(rows) == batch.num_rows
         part = batch if is_whole else batch.take(pyarrow.array(rows))
-        values, failures = function.compute(self.arguments(part), self.report)
+        values, failures = function.compute(part, self.report)
         self.count(part.column(self.column.name), values, rows, failures)
         if not self.order["nullable"] and values.null_count > 0:
             raise RefusedFunction(
@@ -134,20 +134,6 @@ class Fragment:
             self._meant = numpy.zeros(self.fragment.physical_rows, dtype=bool)
             self._meant[positions] = True
         return self._meant
-
-    def arguments(self, batch):
-        arrays = []
-        for names in self.order["arguments"]:
-            array = batch.column(names[0])
-            for name in names[1:]:
-                index = array.type.get_field_index(name)
-                array = pyarrow.compute.struct_field(array, [index])
-            arrays.append(array)
-        if not arrays:
-            # The function has no parameters, and the batch only a number of rows.
-            empty = pyarrow.array([{}] * batch.num_rows, pyarrow.struct([]))
-            return pyarrow.RecordBatch.from_struct_array(empty)
-        return pyarrow.RecordBatch.from_arrays(arrays, names=self.order["function"]["inputs"])
 
     def count(self, old, values, rows, failures):
         changed = changes(old, values)

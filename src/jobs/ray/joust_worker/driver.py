@@ -61,7 +61,8 @@ class Driver:
         return max(1, int(min(of, default=1)))
 
     def resources(self):
-        gpus = self.order["gpus"] if self.kind.USES_GPUS else 0
+        calls = self.kind.USES_GPUS and "payload" in self.order
+        gpus = self.order["gpus"] if calls else 0
         return {"num_cpus": self.order["cpus"], "num_gpus": gpus}
 
     def start_tasks(self):

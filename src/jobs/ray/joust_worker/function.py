@@ -15,6 +15,7 @@ import threading
 import time
 
 import pyarrow
+import pyarrow.compute
 
 from joust_worker.server import Refused
 
@@ -43,7 +44,7 @@ class ProcessEnded(Exception):
 class Process:
     """A process that has loaded the function."""
 
-    def __init__(self, order, payload, output):
+    def __init__(self, order, payload, output, expands):
         self.limits = order["limits"]
         self.directory = tempfile.mkdtemp(prefix="joust-function-")
         self.timer = None
@@ -69,18 +70,18 @@ class Process:
         self.errors = threading.Thread(target=self.read_errors, daemon=True)
         self.errors.start()
         try:
-            self.load(order, payload, output)
+            self.load(order, payload, output, expands)
         except BaseException:
             self.close()
             raise
 
-    def load(self, order, payload, output):
+    def load(self, order, payload, output, expands):
         function = order["function"]
         start = {
             "name": function["name"],
             "sha256": function["sha256"],
-            "struct_field": function["struct_field"],
-            "expands": False,
+            "struct_field": function.get("struct_field"),
+            "expands": expands,
             "memory_bytes": self.limits["memory_bytes"],
             "cpu_seconds": max(1, self.limits["cpu_time_ms"] // 1_000),
             "open_files": OPEN_FILES,
@@ -164,8 +165,10 @@ class Process:
 class Function:
     """Calls the function of an order with as many rows as it computes in about half a second."""
 
-    def __init__(self, order, payload, output):
-        self.order, self.payload, self.output = order, payload, output
+    def __init__(self, order, payload, output, expands=False):
+        """`expands`: it makes rows of each row, and `output` is a list of them."""
+        self.order, self.payload = order, payload
+        self.output, self.expands = output, expands
         self.least, self.most = order["batches"]["least"], order["batches"]["most"]
         self.rows = min(max(FIRST_ROWS, self.least), self.most)
         self.process = None
@@ -182,11 +185,23 @@ class Function:
             self.process.close()
             self.process = None
 
-    def compute(self, arguments, on_rows):
+    def compute(self, batch, on_rows):
         """The values of all rows, and the failed rows with their messages. `on_rows` gets the number of computed rows."""
+        pieces, failures = [], []
+        for first, values, failed in self.pieces(batch):
+            pieces.append(values)
+            failures += [(first + row, message) for row, message in failed]
+            on_rows(first + len(values))
+        if not pieces:
+            return pyarrow.nulls(0, self.output.type), failures
+        return pyarrow.concat_arrays(pieces), failures
+
+    def pieces(self, batch):
+        """For each call, in the order of the rows: its first row, its values, and the failed ones of its rows with their
+        messages."""
+        arguments = arguments_of(self.order, batch)
         count = arguments.num_rows
         bytes_per_row = arguments.nbytes // max(1, count)
-        pieces, failures = [], []
         # Ranges to compute; the last one is next.
         ranges = [(0, count)]
         while ranges:
@@ -210,17 +225,12 @@ class Function:
                 values, failed = pyarrow.nulls(1, self.output.type), [(0, str(ended))]
             else:
                 self.adapt(called, time.monotonic() - begin)
-            pieces.append(values)
-            failures += [(first + row, message) for row, message in failed]
-            on_rows(first + called)
-        if not pieces:
-            return pyarrow.nulls(0, self.output.type), failures
-        return pyarrow.concat_arrays(pieces), failures
+            yield first, values, failed
 
     def started(self):
         while self.process is None:
             try:
-                self.process = Process(self.order, self.payload, self.output)
+                self.process = Process(self.order, self.payload, self.output, self.expands)
                 self.lost_starts = 0
             except ProcessEnded as ended:
                 self.lost_starts += 1
@@ -243,6 +253,22 @@ class Function:
                 f"the function `{name}` ended its process for more than {MOST_ENDING_ROWS} rows; "
                 f"the last time, {ended}"
             )
+
+
+def arguments_of(order, batch):
+    """The arguments of the function among the columns of a batch."""
+    arrays = []
+    for names in order["arguments"]:
+        array = batch.column(names[0])
+        for name in names[1:]:
+            index = array.type.get_field_index(name)
+            array = pyarrow.compute.struct_field(array, [index])
+        arrays.append(array)
+    if not arrays:
+        # The function has no parameters, and the batch only a number of rows.
+        empty = pyarrow.array([{}] * batch.num_rows, pyarrow.struct([]))
+        return pyarrow.RecordBatch.from_struct_array(empty)
+    return pyarrow.RecordBatch.from_arrays(arrays, names=order["function"]["inputs"])
 
 
 def encoded(schema, batches):

@@ -14,6 +14,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
 use lance::Dataset;
+use parking_lot::Mutex;
 
 use super::expansion::Failures;
 use super::groups::{GroupKeys, Groups};
@@ -27,6 +28,7 @@ use super::write::{Rows, Written, write};
 use super::{Refresh, Source};
 use crate::error::{Error, Result};
 use crate::jobs::checkpoint::Checkpoint;
+use crate::memory::Reservation;
 use crate::planning::planned;
 use crate::query::ChangedRows;
 use crate::schema::ViewFunction;
@@ -95,9 +97,16 @@ pub struct Inputs<'a> {
     pub function: Option<&'a ViewFunction>,
     pub sources: &'a [(Vec<String>, Arc<Dataset>)],
     pub refresh: &'a Refresh,
+    /// What the computation reserves in this process.
+    pub memory: Mutex<Option<Reservation>>,
 }
 
 impl Inputs<'_> {
+    /// Returns the memory of the computation, which workers do in their own.
+    pub fn release_memory(&self) {
+        drop(self.memory.lock().take());
+    }
+
     /// Computes the rows of the view.
     pub async fn compute(&self, work: &WorkContext) -> Result<Outcome> {
         let view = Schema::from(self.view.schema());
@@ -126,9 +135,8 @@ impl Inputs<'_> {
             (Scope::Nothing, ..) => return Ok(Outcome::UpToDate(Failures::default())),
             (Scope::All(reason), ..) => reason,
             (Scope::Changed(changes), shape, [(_, source)]) => {
-                match self.changed(&plan, shape, source, changes).await? {
-                    Ok((rows, replaced)) => {
-                        let written = self.write_rows(rows, work).await?;
+                match self.changed(&plan, shape, source, changes, work).await? {
+                    Ok((written, replaced)) => {
                         return Ok(Outcome::Computed(Box::new(Computation::new(
                             written, replaced, None,
                         ))));
@@ -138,13 +146,15 @@ impl Inputs<'_> {
             }
             (Scope::Changed(_), ..) => "the query reads several tables".into(),
         };
-        let rows = match (shape, self.sources) {
+        let written = match (shape, self.sources) {
             (Shape::RowWise, [(_, source)]) if has_row_ids(self.view, source) => {
-                Rows::with_row_ids(self.run_over(&plan, source, None, with_row_ids).await?)
+                self.write_row_wise(&plan, source, None, work).await?
             }
-            _ => Rows::of(self.run(plan).await?),
+            _ => {
+                self.write_rows(Rows::of(self.run(plan).await?), work)
+                    .await?
+            }
         };
-        let written = self.write_rows(rows, work).await?;
         let computed = Computation::new(written, Replaced::All, Some(reason));
         Ok(Outcome::Computed(Box::new(computed)))
     }
@@ -156,7 +166,8 @@ impl Inputs<'_> {
         shape: &Shape,
         source: &Arc<Dataset>,
         changes: Changes,
-    ) -> Result<std::result::Result<(Rows, Replaced), &'static str>> {
+        work: &WorkContext,
+    ) -> Result<std::result::Result<(Written, Replaced), &'static str>> {
         let Some(replaced) = changes.replaced(source).await? else {
             return Ok(Err("too many rows of the source have changed"));
         };
@@ -165,17 +176,19 @@ impl Inputs<'_> {
             // A view with a function has a computation of its own.
             Shape::Expanded => Ok(Err("the view has a function")),
             Shape::RowWise => {
-                let rows = Some(changes.rows);
-                let rows = self.run_over(plan, source, rows, with_row_ids).await?;
+                let written = self.write_row_wise(plan, source, Some(changes.rows), work);
                 let replaced = Replaced::Rows {
                     ids: replaced.ids,
                     base: changes.row_id_base,
                 };
-                Ok(Ok((Rows::with_row_ids(rows), replaced)))
+                Ok(Ok((written.await?, replaced)))
             }
             Shape::Groups(groups) => {
-                self.changed_groups(plan, groups, source, changes, replaced)
-                    .await
+                let changed = self.changed_groups(plan, groups, source, changes, replaced);
+                Ok(match changed.await? {
+                    Ok((rows, replaced)) => Ok((self.write_rows(rows, work).await?, replaced)),
+                    Err(reason) => Err(reason),
+                })
             }
         }
     }
@@ -256,6 +269,21 @@ impl Inputs<'_> {
     async fn run(&self, plan: DataFrame) -> Result<SendableRecordBatchStream> {
         let plan = async move { plan.create_physical_plan().await.map_err(Error::of_input) };
         execute_stream(planned(plan).await?, self.context.task_ctx()).map_err(Error::of_input)
+    }
+
+    /// Writes the rows that come from these rows of the source of a row-wise query, or from all.
+    async fn write_row_wise(
+        &self,
+        plan: &DataFrame,
+        source: &Arc<Dataset>,
+        rows: Option<ChangedRows>,
+        work: &WorkContext,
+    ) -> Result<Written> {
+        if let Some(written) = self.on_workers(plan, source, rows.as_ref(), work).await? {
+            return Ok(written);
+        }
+        let rows = self.run_over(plan, source, rows, with_row_ids).await?;
+        self.write_rows(Rows::with_row_ids(rows), work).await
     }
 
     async fn write_rows(&self, rows: Rows, work: &WorkContext) -> Result<Written> {

@@ -8,7 +8,8 @@
 //! [`shape`] of the query allows that and the [`scope`] of the changes is known, from the [`state`] of the last refresh.
 //! [`groups`] has the groups of an aggregation, and [`plans`] makes the plans for a part of the view. [`write`] writes
 //! the rows and [`commit`] puts them in the place of the former ones. [`status`] says how the next refresh works, and
-//! how far the view is behind. [`expansion`] is for views whose rows a function makes.
+//! how far the view is behind. [`expansion`] is for views whose rows a function makes, and
+//! [`remote`] leaves rows to workers outside of this process.
 
 mod commit;
 mod compute;
@@ -20,6 +21,7 @@ mod plans;
 mod query;
 mod read_columns;
 mod refresh;
+mod remote;
 mod schema;
 mod scope;
 mod shape;
@@ -39,6 +41,7 @@ use lance::Dataset;
 
 use crate::Result;
 use crate::jobs::RowFailure;
+use crate::jobs::remote::RemoteWork;
 pub use crate::schema::{AutoRefresh, NamedTable, ViewDefinition, ViewFunction};
 use crate::storage::StorageOptions;
 use crate::table::{ReadOptions, Tables};
@@ -100,6 +103,8 @@ pub struct Refresh {
     /// The id of the job. With a function, a later run of the job continues with what this one has computed. `None`: each
     /// run begins anew.
     pub job: Option<String>,
+    /// Workers that compute rows of one table; `None`: this engine does.
+    pub workers: Option<RemoteWork>,
 }
 
 /// Which rows a refresh computes.

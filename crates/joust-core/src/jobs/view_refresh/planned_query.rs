@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::Schema;
 use datafusion::dataframe::DataFrame;
 use datafusion::prelude::SessionContext;
 use lance::Dataset;
@@ -55,12 +55,13 @@ pub async fn planned_query(
         if let Shape::Groups(groups) = &mut shape {
             // The plan also runs over the former version, with all columns that it names.
             read = read.and_named(plan.logical_plan())?;
-            let all: Vec<usize> = (0..view.fields().len()).collect();
-            if !has_types_of(result, &view, &all) {
+            let mut columns = view.fields().iter();
+            if !columns.all(|field| has_type(result, &view, field.name())) {
                 // Casts of partial results and of whole ones may differ.
                 groups.merge = None;
             }
-            if !has_types_of(result, &view, &groups.keys) {
+            let mut keys = groups.keys.iter().map(|key| view.field(*key).name());
+            if !keys.all(|key| has_type(result, &view, key)) {
                 shape = Shape::Whole("`output_schema` gives a column of GROUP BY another type");
             }
         }
@@ -89,10 +90,11 @@ fn check_columns(result: &Schema, view: &Schema) -> Result<()> {
     ))
 }
 
-/// Whether columns of the view have the types that the query gives them.
-fn has_types_of(result: &Schema, view: &Schema, columns: &[usize]) -> bool {
-    let plain = |schema: &Schema, at: usize| plain_type(Field::data_type(schema.field(at)));
-    columns
-        .iter()
-        .all(|at| plain(result, *at) == plain(view, *at))
+/// Whether a column of the view has the type that the query gives it.
+pub fn has_type(result: &Schema, view: &Schema, column: &str) -> bool {
+    let plain = |schema: &Schema| {
+        let field = schema.field_with_name(column);
+        field.ok().map(|field| plain_type(field.data_type()))
+    };
+    plain(result) == plain(view)
 }

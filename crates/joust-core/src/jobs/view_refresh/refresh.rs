@@ -6,6 +6,7 @@
 //! 3. Run the query over these rows, over their groups or over all, and [write](super::write) the result.
 //! 4. [Commit](super::commit) it, with the versions of the sources in the view's [`State`].
 
+use parking_lot::Mutex;
 use tracing::{Instrument, info_span};
 
 use super::commit::Computed;
@@ -51,6 +52,7 @@ impl Table {
             function: definition.function.as_ref(),
             sources: &sources,
             refresh,
+            memory: Mutex::new(Some(memory)),
         };
         let compute = inputs.compute(work).instrument(info_span!("compute view"));
         let computed = match definition.function {
@@ -61,7 +63,7 @@ impl Table {
         let sources: Vec<_> = sources.iter().map(|(_, dataset)| dataset.clone()).collect();
         let function = definition.function.map(|one| (one.name, one.version));
         let source_versions = sources.iter().map(|source| source.version_id()).collect();
-        let computed = match computed {
+        let mut computed = match computed {
             Outcome::Computed(computed) => *computed,
             Outcome::UpToDate(failures) => {
                 return Ok(Refreshed {
@@ -79,6 +81,7 @@ impl Table {
         if let Some(checkpoint) = &computed.checkpoint {
             checkpoint.begin_commit().await?;
         }
+        computed.written.keep();
         work.set_committing(true);
         let committed = table
             .commit_refresh(&Computed {

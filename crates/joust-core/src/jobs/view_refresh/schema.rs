@@ -10,6 +10,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
+use lance::Dataset;
 
 use crate::error::{Code, Error, Result};
 use crate::ipc::schema_of;
@@ -18,6 +19,23 @@ use crate::sql::plain_type;
 
 /// Metadata of a source's field that is part of its type; other metadata describes the source.
 const TYPE_METADATA: &str = "ARROW:extension:";
+
+/// Whether a field has an extension type, whose values may be stored in another form, such as JSON.
+pub fn is_extension(field: &Field) -> bool {
+    field
+        .metadata()
+        .keys()
+        .any(|key| key.starts_with(TYPE_METADATA))
+}
+
+/// The columns of a version as a text that is the same in each process: the metadata of a schema has no order.
+pub fn columns_of(dataset: &Dataset) -> String {
+    let fields = dataset.schema().fields_pre_order();
+    let columns: Vec<_> = fields
+        .map(|field| (field.id, &field.name, &field.logical_type))
+        .collect();
+    format!("{columns:?}")
+}
 
 /// The fields of a view whose query returns `result`. With a `declared` schema the names must be the same, and the view
 /// has the declared types.

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use super::schema;
 use crate::error::{Code, Error, Result};
 use crate::ipc::BatchStream;
+use crate::jobs::unnamed_files::UnnamedFiles;
 use crate::table::Watch;
 
 /// The result of a query on its way to the files.
@@ -66,6 +67,8 @@ pub struct Written {
     pub rows: u64,
     /// The row ids of the source, if the query gave them, in the order of the rows.
     ids: Option<RowIdSequence>,
+    /// The files of workers.
+    unnamed: Option<UnnamedFiles>,
 }
 
 impl Written {
@@ -75,6 +78,24 @@ impl Written {
             fragments,
             rows,
             ids: None,
+            unnamed: None,
+        }
+    }
+
+    /// Rows in the files of workers. `ids`: those of the source, in the order of the rows.
+    pub fn of_workers(fragments: Vec<Fragment>, ids: &[u64], unnamed: UnnamedFiles) -> Self {
+        Self {
+            fragments,
+            rows: ids.len() as u64,
+            ids: Some(RowIdSequence::from(ids)),
+            unnamed: Some(unnamed),
+        }
+    }
+
+    /// From here on a version may name the files.
+    pub fn keep(&mut self) {
+        if let Some(unnamed) = &mut self.unnamed {
+            unnamed.keep();
         }
     }
 
@@ -156,6 +177,7 @@ pub async fn write(
             fragments,
             rows: watch.rows(),
             ids: ids.map(|ids| std::mem::take(&mut *ids.lock())),
+            unnamed: None,
         }),
         _ => Err(Error::invalid("the view can't be written as it is")),
     }

@@ -5,6 +5,8 @@ mod few;
 mod groups;
 mod model;
 mod refreshes;
+mod worker;
+mod workers;
 
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Schema;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::TryStreamExt;
+use joust_core::jobs::remote::RemoteWork;
 use joust_core::jobs::view_refresh::{NewView, Refresh, RefreshMode, Refreshed, Source};
 use joust_core::{Result, WorkContext};
 use lance::Dataset;
@@ -87,11 +90,20 @@ impl View {
     }
 
     pub async fn try_refresh(&self, place: &Place, full: bool) -> Result<Refreshed> {
+        self.refresh_with(place, full, None).await
+    }
+
+    /// `workers`: they compute rows of one table.
+    pub async fn refresh_with(
+        &self,
+        place: &Place,
+        full: bool,
+        workers: Option<RemoteWork>,
+    ) -> Result<Refreshed> {
         let refresh = Refresh {
             sources: self.sources(place),
             full,
-            max_rows_per_fragment: None,
-            concurrency: None,
+            workers,
             ..Refresh::default()
         };
         let work = WorkContext::default();

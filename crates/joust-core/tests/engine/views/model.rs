@@ -9,6 +9,7 @@ use lance::Dataset;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::worker::refresh;
 use super::{View, because, items};
 use crate::place::Place;
 use crate::sent::upload;
@@ -112,7 +113,8 @@ enum Step {
     AddColumn,
     ReplaceColumn,
     CleanUp,
-    Refresh,
+    /// `true`: workers compute rows of one table.
+    Refresh(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -132,7 +134,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::AddColumn),
         1 => Just(Step::ReplaceColumn),
         1 => Just(Step::CleanUp),
-        10 => Just(Step::Refresh),
+        10 => prop::bool::ANY.prop_map(Step::Refresh),
     ]
 }
 
@@ -143,6 +145,8 @@ struct Run {
     extra: u32,
     /// How many refreshes computed only changed rows.
     incremental: u32,
+    /// How many had work for workers.
+    on_workers: u32,
 }
 
 impl Run {
@@ -160,6 +164,7 @@ impl Run {
             next: 30,
             extra: 0,
             incremental: 0,
+            on_workers: 0,
         }
     }
 
@@ -232,7 +237,7 @@ impl Run {
                 self.table.clean_up(Duration::ZERO, None).await.unwrap();
                 view.clean_up(Duration::ZERO, None).await.unwrap();
             }
-            Step::Refresh => self.refresh().await,
+            Step::Refresh(on_workers) => self.refresh(*on_workers).await,
         }
     }
 
@@ -286,10 +291,17 @@ impl Run {
     }
 
     /// Refreshes all views and compares them.
-    async fn refresh(&mut self) {
+    async fn refresh(&mut self, on_workers: bool) {
         for (view, twin) in PAIRS {
             let said = view.full_because(&self.place).await;
-            let refreshed = view.refresh(&self.place).await;
+            let refreshed = match on_workers {
+                true => {
+                    let (refreshed, had_work) = refresh(&view, &self.place, false).await;
+                    self.on_workers += u32::from(had_work);
+                    refreshed.unwrap()
+                }
+                false => view.refresh(&self.place).await,
+            };
             let because = because(&refreshed.mode);
             // The rows are read only by the refresh.
             let of_rows = because
@@ -338,6 +350,7 @@ fn a_refreshed_view_has_the_rows_of_a_full_refresh() {
         ..Config::default()
     });
     let incremental = std::cell::Cell::new(0);
+    let on_workers = std::cell::Cell::new(0);
     let steps = prop::collection::vec(step(), 5..25);
     let checked = runner.run(&steps, |steps| {
         runtime.block_on(async {
@@ -345,12 +358,14 @@ fn a_refreshed_view_has_the_rows_of_a_full_refresh() {
             for step in &steps {
                 run.take(step).await;
             }
-            run.refresh().await;
+            run.refresh(false).await;
             incremental.set(incremental.get() + run.incremental);
+            on_workers.set(on_workers.get() + run.on_workers);
         });
         Ok(())
     });
     checked.unwrap();
     // Otherwise the test compares full refreshes with one another.
     assert!(incremental.get() > CASES, "{}", incremental.get());
+    assert!(on_workers.get() > CASES, "{}", on_workers.get());
 }

@@ -1,10 +1,11 @@
 //! Views whose rows a Python function makes: several rows of each row of the query, such as the chunks of a text.
 //!
 //! [`schema`] defines the columns of such a view. [`rows`] makes its rows from those of the query and the results of the
-//! function, which [`expander`] calls. [`run`] does so for one fragment of the source after the other, and [`units`]
-//! keeps what is done for the next run of the job.
+//! function, which [`expander`] calls. [`run`] does so for one fragment of the source after the other, or
+//! [leaves the calls to workers](remote_calls), and [`units`] keeps what is done for the next run of the job.
 
 mod expander;
+mod remote_calls;
 mod rows;
 mod run;
 pub(super) mod schema;

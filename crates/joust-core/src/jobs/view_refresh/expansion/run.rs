@@ -12,9 +12,11 @@ use lance_table::format::Fragment;
 
 use super::super::compute::{Computation, Inputs, Outcome, Replaced};
 use super::super::plans::with_row_ids;
+use super::super::schema::columns_of;
 use super::super::scope::Scope;
 use super::super::write::{Rows, Written};
 use super::expander::Expander;
+use super::remote_calls::RemoteCalls;
 use super::rows::Layout;
 use super::schema;
 use super::units::{Failures, Unit, Units};
@@ -31,6 +33,12 @@ const PROCESSES: usize = 2;
 const MOST_PROCESSES: usize = 16;
 /// If a function fails for so many changed rows and for no other one, it is not because of the rows.
 const MANY_FAILURES: u64 = 100;
+
+/// What calls the function of a view.
+enum Calls {
+    Local(Arc<Expander>),
+    Remote(Box<RemoteCalls>),
+}
 
 impl Inputs<'_> {
     /// Computes the rows of the view from the rows of the source that have changed, or from all.
@@ -55,7 +63,7 @@ impl Inputs<'_> {
                 checkpoint.remove().await;
                 return Ok(Outcome::UpToDate(failures));
             }
-            Scope::All(reason) => (all_rows(source), Replaced::All, Some(reason)),
+            Scope::All(reason) => (ChangedRows::all(source), Replaced::All, Some(reason)),
             Scope::Changed(changes) => match changes.replaced(source).await? {
                 Some(replaced) => {
                     let ids = replaced.ids;
@@ -63,17 +71,25 @@ impl Inputs<'_> {
                 }
                 None => {
                     let reason = "too many rows of the source have changed";
-                    (all_rows(source), Replaced::All, Some(reason.into()))
+                    (ChangedRows::all(source), Replaced::All, Some(reason.into()))
                 }
             },
         };
-        let expander = self.expander(plan, function).await?;
+        let calls = self.calls(plan, function, source).await?;
         let mut units = Units::new(checkpoint, self.identity(function, source, &rows)).await;
         loop {
             let missing = units.missing(&rows.fragments);
             let missing = (missing, rows.after);
-            self.compute_units(&mut units, &expander, plan, source, missing, work)
-                .await?;
+            match &calls {
+                Calls::Local(expander) => {
+                    self.compute_units(&mut units, expander, plan, source, missing, work)
+                        .await?;
+                }
+                Calls::Remote(calls) => {
+                    self.receive_units(&mut units, calls, source, missing, work)
+                        .await?;
+                }
+            }
             if units.check(self.view).await? {
                 break;
             }
@@ -127,11 +143,7 @@ impl Inputs<'_> {
         let total = missing.iter().map(rows).sum();
         let mut passed = 0;
         for fragment in missing {
-            let written: u64 = units.done().iter().map(|unit| unit.rows).sum();
-            let room = self
-                .refresh
-                .output_limit
-                .map(|most| most.saturating_sub(written));
+            let room = self.room(units);
             if room == Some(0) {
                 return Ok(());
             }
@@ -177,12 +189,32 @@ impl Inputs<'_> {
         Ok(())
     }
 
+    /// How many rows the view may have more; `None`: there is no limit.
+    pub(super) fn room(&self, units: &Units) -> Option<u64> {
+        let written: u64 = units.done().iter().map(|unit| unit.rows).sum();
+        let most = self.refresh.output_limit?;
+        Some(most.saturating_sub(written))
+    }
+
+    /// What calls the function: processes of this engine, or workers outside of it. Code 0 if nothing does.
+    async fn calls(
+        &self,
+        plan: &DataFrame,
+        function: &ViewFunction,
+        source: &Arc<Dataset>,
+    ) -> Result<Calls> {
+        let tables = self.table.tables();
+        let is_remote = tables.functions().is_none() && tables.has_functions();
+        if is_remote && self.refresh.workers.is_some() {
+            let calls = self.remote_calls(plan, function, source).await?;
+            return Ok(Calls::Remote(Box::new(calls)));
+        }
+        Ok(Calls::Local(self.expander(plan, function).await?))
+    }
+
     async fn expander(&self, plan: &DataFrame, function: &ViewFunction) -> Result<Arc<Expander>> {
         let functions = self.table.tables().functions();
-        let functions = functions.ok_or_else(|| match self.table.tables().has_functions() {
-            true => Functions::missing_here("the view", &function.name),
-            false => Functions::missing("the view", &function.name),
-        })?;
+        let functions = functions.ok_or_else(|| Functions::missing("the view", &function.name))?;
         let view = Schema::from(self.view.schema());
         let query = plain_schema(plan.schema().inner());
         let output = schema::result_type(&view, function);
@@ -207,28 +239,15 @@ impl Inputs<'_> {
 
     /// What the rows of a unit depend on, beside its fragment.
     fn identity(&self, function: &ViewFunction, source: &Dataset, rows: &ChangedRows) -> String {
-        let columns = |dataset: &Dataset| -> Vec<_> {
-            let fields = dataset.schema().fields_pre_order();
-            fields
-                .map(|field| (field.id, field.name.clone(), field.logical_type.clone()))
-                .collect()
-        };
         format!(
-            "{function:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            "{function:?} {:?} {:?} {:?} {:?} {} {}",
             self.sql,
             self.state,
             rows.after,
             self.refresh.output_limit,
-            columns(source),
-            columns(self.view),
+            columns_of(source),
+            columns_of(self.view),
         )
-    }
-}
-
-fn all_rows(source: &Dataset) -> ChangedRows {
-    ChangedRows {
-        fragments: source.fragments().to_vec(),
-        after: None,
     }
 }
 
