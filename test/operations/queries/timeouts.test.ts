@@ -3,15 +3,15 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { items } from "../../harness/arrow.js";
 import type { Answer, Json } from "../../harness/client.js";
 import { expectFailure } from "../../harness/expect-failure.js";
-import { slowExpression, waitForJob } from "../../harness/jobs.js";
+import { slowText, waitForJob } from "../../harness/jobs.js";
 import { setupServer } from "../../harness/setup-server.js";
 import { waitFor } from "../../harness/wait-for.js";
 
 const short = setupServer({ args: ["--query-timeout", "250ms", "--view-timeout", "400ms"] });
 const usual = setupServer();
 const ROWS = 60_000;
-/** A condition that is true for all rows after seconds of computation. */
-const slow = `${slowExpression("name")} IS NOT NULL`;
+/** A condition that is true for all rows after seconds of computation, on many cores too. */
+const slow = `${slowText("name", 4)} IS NOT NULL`;
 
 beforeAll(async () => {
   for (const { client } of [short, usual]) {
