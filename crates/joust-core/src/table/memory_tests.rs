@@ -10,8 +10,11 @@ use tokio::task::{JoinHandle, yield_now};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::Error;
 use crate::ipc::{UploadReader, sent};
+use crate::jobs::backfill::Backfill;
 use crate::memory::{Reservation, Use};
-use crate::table::{Alteration, CloneSource, Merge, NewColumn, Table, Update};
+use crate::table::{Alteration, CloneSource, Merge, NewColumn, ReadOptions, Table, Update};
+use crate::trace::{CallTrace, install};
+use crate::work::WorkContext;
 
 /// A table of three rows, and its directory.
 async fn table() -> (Table, tempfile::TempDir) {
@@ -199,4 +202,46 @@ async fn a_copy_waits_for_memory_where_it_goes_through_it() {
     until("it waits", || waiting(&table) == 1).await;
     drop(held);
     assert!(take.await.unwrap().unwrap().is_some());
+}
+
+/// It plans the column again only if the table has changed meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_computes_the_column_that_the_table_has_after_its_wait() {
+    install();
+    for (then, now, plans) in [("n + 1", "n + 1", 1), ("n + 1", "n * 10", 2)] {
+        let (table, _place) = table().await;
+        let declare = async |expression: &str| {
+            let column = NewColumn::Computed {
+                name: "m".into(),
+                expression: expression.into(),
+                metadata: Default::default(),
+            };
+            table.add_columns(&[column]).await.unwrap();
+        };
+        declare(then).await;
+        let held = all(&table);
+        let trace = CallTrace::new();
+        let backfill = start(&table, |table| {
+            trace.run(async move {
+                let backfill = Backfill {
+                    column: "m".into(),
+                    ..Backfill::default()
+                };
+                table.backfill(&backfill, &WorkContext::default()).await
+            })
+        });
+        until("it waits", || waiting(&table) == 1).await;
+        if now != then {
+            table.drop_columns(&["m".into()]).await.unwrap();
+            declare(now).await;
+        }
+        drop(held);
+        assert_eq!(backfill.await.unwrap().unwrap().rows_assigned, 3);
+        let is_computed = format!("m = {now}");
+        let computed = table.count_rows(Some(&is_computed), ReadOptions::default());
+        assert_eq!(computed.await.unwrap(), 3);
+        let spans = trace.end();
+        let planned = spans.iter().filter(|span| span.name == "plan").count();
+        assert_eq!(planned, plans, "{now}");
+    }
 }

@@ -52,6 +52,7 @@ impl Table {
         let mut newest = table.newest().await?;
         let source = self.source(backfill, &newest).await?;
         let mut binding = Arc::new(Binding::planned(&newest, backfill).await?);
+        let mut planned_for = newest.clone();
         let mut calls = self.calls(&binding, backfill).await?;
         let checkpoint = match (&backfill.job, &calls) {
             (Some(job), Some(_)) => Some(Checkpoint::of(self, job).await?),
@@ -61,12 +62,17 @@ impl Table {
         let mut attempts = Attempts::at(Policy::Rewrite);
         let mut memory = None;
         loop {
-            let now = Binding::planned(&newest, backfill).await?;
-            if !now.is_same(&binding) {
-                staging.retain(|_, _| false);
-                calls = self.calls(&now, backfill).await?;
+            // While no version follows, the newest one stays the same dataset. Another table at the same location may have
+            // the same version number.
+            if !Arc::ptr_eq(&newest, &planned_for) {
+                let now = Binding::planned(&newest, backfill).await?;
+                if !now.is_same(&binding) {
+                    staging.retain(|_, _| false);
+                    calls = self.calls(&now, backfill).await?;
+                }
+                binding = Arc::new(now);
+                planned_for = newest.clone();
             }
-            binding = Arc::new(now);
             let is_remote = matches!(calls, Some(Calls::Remote { .. }));
             // Workers use none of the memory of this process.
             if memory.is_none() && !is_remote {
