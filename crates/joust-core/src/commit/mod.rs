@@ -33,7 +33,7 @@ use lance_io::object_store::ObjectStore;
 use lance_table::format::{IndexMetadata, Manifest, Transaction as StoredTransaction};
 use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
-    ManifestNamingScheme, ManifestWriter,
+    ManifestNamingScheme, ManifestWriter, RenameCommitHandler,
 };
 use lance_table::transaction::Transaction;
 use object_store::path::Path;
@@ -136,7 +136,8 @@ impl Handler {
     }
 }
 
-/// The handler of the commits of a table at `location`, or of a branch of it; `None`: Lance's default.
+/// The handler of the commits of a table at `location`, or of a branch of it; `None`: Lance's default, for a store that
+/// joust does not know.
 pub(crate) fn handler(
     durability: Durability,
     location: &str,
@@ -144,8 +145,8 @@ pub(crate) fn handler(
 ) -> Option<Arc<dyn CommitHandler>> {
     let sync = durability.syncs(location).then_some(to_disk as SyncFn);
     let manifest: Arc<dyn CommitHandler> = match scheme(location).as_ref() {
-        // Windows commits by rename and cannot sync directories: Lance's own handler does that.
-        "file" if !cfg!(unix) => return None,
+        // As Lance does on Windows, where directories cannot be synced.
+        "file" if !cfg!(unix) => Arc::new(RenameCommitHandler),
         "file" => Arc::new(manifest::LocalCommit::new(sync)),
         "s3" | "gs" | "az" | "abfss" | "memory" => Arc::new(ConditionalPutCommitHandler),
         _ => return None,
