@@ -2,6 +2,7 @@ import type { KeyRecord } from "../catalog/key-records.js";
 import type { KeyStore } from "../catalog/keys.js";
 import { invalidInput } from "../foundation/errors.js";
 import type { WorkerKeys } from "../jobs/ray/worker-calls.js";
+import type { JobStore } from "../jobs/store.js";
 import { hashKey, looksLikeKey, newKey } from "./key.js";
 
 /** As long as the files of a backfill stay that was not committed, ms. */
@@ -21,15 +22,19 @@ export const isWorkerKey = ({ role, name }: Pick<KeyRecord, "role" | "name">): b
 /** Keys of the catalog with the name of a job and without a role: they authenticate its workers. */
 export class StoredWorkerKeys implements WorkerKeys {
   constructor(
-    private readonly keys: Pick<KeyStore, "create" | "findByHash" | "list" | "revoke" | "rotate">,
+    private readonly keys: Pick<
+      KeyStore,
+      "replaceNamed" | "findByHash" | "list" | "revoke" | "rotate"
+    >,
+    private readonly jobs: Pick<JobStore, "lockOwned">,
   ) {}
 
-  async issue(job: string): Promise<{ id: string; token: string }> {
-    for (const { id } of await this.#of(job)) await this.keys.revoke(id);
+  async issue(job: string): Promise<{ id: string; token: string } | undefined> {
     const token = newKey();
-    const key = { name: nameOf(job), role: "none", hash: hashKey(token) } as const;
-    const { id } = await this.keys.create({ ...key, lifetimeMs: LIFETIME });
-    return { id, token };
+    const hash = hashKey(token);
+    const key = { name: nameOf(job), role: "none", hash, lifetimeMs: LIFETIME } as const;
+    const record = await this.keys.replaceNamed(key, (t) => this.jobs.lockOwned(t, job));
+    return record && { id: record.id, token };
   }
 
   async replace(job: string, token: string, replacement: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { CatalogDatabase } from "../database/database.js";
+import type { CatalogDatabase, Write } from "../database/database.js";
 import type { ApiKeysRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
 import type { CurrentCache } from "../database/sqlite/reader.js";
@@ -16,6 +16,14 @@ export interface NewKey extends Pick<KeyRecord, "name" | "role" | "hash"> {
 export interface KeyStore {
   /** @throws code 13 when a key of that hash exists */
   create(key: NewKey): Promise<KeyRecord>;
+  /**
+   * Creates a key and removes all others with its name and role, in one transaction. Does nothing and returns undefined
+   * if `condition` does not hold in that transaction.
+   */
+  replaceNamed(
+    key: NewKey,
+    condition: (t: Write) => Promise<boolean>,
+  ): Promise<KeyRecord | undefined>;
   /** Oldest first. */
   list(): Promise<KeyRecord[]>;
   /** Replaces the key of an id. Returns undefined if there is no such id. @throws code 13 when a key of that hash exists */
@@ -58,21 +66,31 @@ export class SqlKeyStore implements KeyStore {
     this.#current = keyCache(db);
   }
 
-  async create({ name, role, hash, lifetimeMs }: NewKey): Promise<KeyRecord> {
-    const now = Date.now();
-    const row: ApiKeysRow = {
-      id: randomUUID(),
-      name,
-      role,
-      hash: hash.toString("hex"),
-      created_at: now,
-      issued_at: null,
-      expires_at: lifetimeMs === undefined ? null : now + lifetimeMs,
-      last_used_at: null,
-    };
-    await this.db.write((t) =>
-      t.insertInto("api_keys").values(row).execute().catch(refuseDuplicate),
-    );
+  async create(key: NewKey): Promise<KeyRecord> {
+    const row = newRow(key);
+    await this.db.write((t) => insertKey(t, row));
+    return this.#cacheNew(row);
+  }
+
+  async replaceNamed(
+    key: NewKey,
+    condition: (t: Write) => Promise<boolean>,
+  ): Promise<KeyRecord | undefined> {
+    const row = newRow(key);
+    const isCreated = await this.db.write(async (t) => {
+      if (!(await condition(t))) return false;
+      const former = await t
+        .selectFrom("api_keys")
+        .select("id")
+        .where("name", "=", row.name)
+        .where("role", "=", row.role)
+        .execute();
+      for (const { id } of former) await deleteKey(t, id);
+      await insertKey(t, row);
+      return true;
+    });
+    if (!isCreated) return undefined;
+    this.#cachedKeys.clear();
     return this.#cacheNew(row);
   }
 
@@ -99,12 +117,9 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async revoke(id: string): Promise<boolean> {
-    const { numDeletedRows } = await this.db.write(async (t) => {
-      await t.deleteFrom("grants").where("subject", "=", `key:${id}`).execute();
-      return t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst();
-    });
+    const isDeleted = await this.db.write((t) => deleteKey(t, id));
     this.#cachedKeys.clear();
-    return numDeletedRows > 0n;
+    return isDeleted;
   }
 
   async recordUses(ids: readonly string[]): Promise<void> {
@@ -160,6 +175,30 @@ export class SqlKeyStore implements KeyStore {
     }
     return keys;
   }
+}
+
+function newRow({ name, role, hash, lifetimeMs }: NewKey): ApiKeysRow {
+  const now = Date.now();
+  return {
+    id: randomUUID(),
+    name,
+    role,
+    hash: hash.toString("hex"),
+    created_at: now,
+    issued_at: null,
+    expires_at: lifetimeMs === undefined ? null : now + lifetimeMs,
+    last_used_at: null,
+  };
+}
+
+const insertKey = (t: Write, row: ApiKeysRow) =>
+  t.insertInto("api_keys").values(row).execute().catch(refuseDuplicate);
+
+/** Deletes an id with its keys and grants. Returns false when there is no such id. */
+async function deleteKey(t: Write, id: string): Promise<boolean> {
+  await t.deleteFrom("grants").where("subject", "=", `key:${id}`).execute();
+  const { numDeletedRows } = await t.deleteFrom("api_keys").where("id", "=", id).executeTakeFirst();
+  return numDeletedRows > 0n;
 }
 
 function addToCache<T>(entries: Map<string, T>, hex: string, value: T): void {

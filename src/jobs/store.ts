@@ -3,7 +3,7 @@ import type { NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
 import type { FullyVisible } from "../catalog/grants/visible-objects.js";
 import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { ClusterMembers } from "../cluster/members.js";
-import type { CatalogDatabase } from "../database/database.js";
+import type { CatalogDatabase, Write } from "../database/database.js";
 import type { JobsRow } from "../database/schema.js";
 import { available, violation } from "../database/sql-error.js";
 import { ErrorCode } from "../foundation/errors.js";
@@ -193,6 +193,19 @@ export class JobStore {
       .where("state", "=", "RUNNING")
       .where("owner", "=", this.members.self);
     return new Set((await available(query.execute())).map((row) => row.id));
+  }
+
+  /** Whether this server owns the job. If so, it still does when the transaction commits. */
+  async lockOwned(t: Write, id: string): Promise<boolean> {
+    const row = await t
+      .selectFrom("jobs")
+      .select("id")
+      .where("id", "=", id)
+      .where("state", "=", "RUNNING")
+      .where("owner", "=", this.members.self)
+      .$if(this.db.kind === "postgres", (query) => query.forUpdate())
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
   async cancel(where: { id: string } | { table: string; name?: string }): Promise<void> {

@@ -50,13 +50,14 @@ export async function startServices(
   const orphans = { catalog: store.catalog, engine, storageOptions, log };
   await removeOrphanedTables(orphans);
   const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
-  const workerKeys = new StoredWorkerKeys(store.keys);
+  const workerKeys = new StoredWorkerKeys(store.keys, store.jobs);
   await workerKeys.revokeInactive(async (id) => {
     const job = await store.jobs.find(id);
     return job !== undefined && isActive(job);
   });
   const executor =
-    config.ray && new RayExecutor({ settings: config.ray, keys: workerKeys, catalog, log });
+    config.ray &&
+    new RayExecutor({ settings: config.ray, keys: workerKeys, jobs: store.jobs, catalog, log });
   const jobs = startJobs({
     store: store.jobs,
     catalog,

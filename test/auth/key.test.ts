@@ -45,7 +45,7 @@ describe("an API key", () => {
     const root = tempDir("first-key");
     const log = createLogger("silent");
     const store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
-    await new StoredWorkerKeys(store.keys).issue("a");
+    await new StoredWorkerKeys(store.keys, { lockOwned: async () => true }).issue("a");
     const file = join(root, "admin-key");
     expect(await createFirstKey(store.keys, file)).toBe(file);
     await store.close();

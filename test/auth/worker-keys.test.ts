@@ -1,24 +1,34 @@
 import { describe, expect, it, vi } from "vitest";
 import { hashKey, newKey } from "../../src/auth/key.js";
 import { StoredWorkerKeys } from "../../src/auth/worker-keys.js";
+import type { KeyStore } from "../../src/catalog/keys.js";
 import { ErrorCode } from "../../src/foundation/errors.js";
-import { describeOnEachDatabase } from "../catalog/catalog-databases.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 
 const DAYS = 24 * 3_600_000;
+
+/** On a server that owns all jobs. */
+const workerKeys = (keys: KeyStore) => new StoredWorkerKeys(keys, { lockOwned: async () => true });
+
+async function issue(workers: StoredWorkerKeys, job: string) {
+  const issued = await workers.issue(job);
+  if (!issued) throw new Error("no key was issued");
+  return issued;
+}
 
 describe("the keys of workers", () => {
   describeOnEachDatabase((newCatalog) => {
     it("are for one job, and a new one replaces the former ones", async () => {
       const { keys } = await newCatalog().open();
-      const workers = new StoredWorkerKeys(keys);
+      const workers = workerKeys(keys);
       expect(await workers.idOf("a")).toBeUndefined();
-      const { id: formerId, token: first } = await workers.issue("a");
+      const { id: formerId, token: first } = await issue(workers, "a");
       expect(await workers.idOf("a")).toBe(formerId);
       expect([await workers.isOf("a", first), await workers.isOf("b", first)]).toEqual([
         true,
         false,
       ]);
-      const { id, token: second } = await workers.issue("a");
+      const { id, token: second } = await issue(workers, "a");
       // A server that lost the job to another one does not know the key of that one.
       await workers.revoke(formerId);
       expect([await workers.isOf("a", first), await workers.isOf("a", second)]).toEqual([
@@ -31,10 +41,28 @@ describe("the keys of workers", () => {
       expect(await keys.list()).toEqual([]);
     });
 
+    it("are issued only by the server that owns the job", async () => {
+      const catalog = newCatalog();
+      const [store, other] = [await catalog.open(), await catalog.open()];
+      const [workers, ofOther] = [store, other].map(
+        ({ keys, jobs }) => new StoredWorkerKeys(keys, jobs),
+      ) as [StoredWorkerKeys, StoredWorkerKeys];
+      const { key: table } = await makeTable(store, ["t"]);
+      const { id: job } = await store.jobs.enqueue({ kind: "k", table, name: "i", spec: "{}" });
+      expect(await workers.issue(job)).toBeUndefined();
+      await store.jobs.claim([]);
+      const { id, token } = await issue(workers, job);
+      expect(await ofOther.issue(job)).toBeUndefined();
+      expect(await ofOther.idOf(job)).toBe(id);
+      await store.jobs.pause(job, true);
+      expect(await workers.issue(job)).toBeUndefined();
+      expect(await workers.isOf(job, token)).toBe(true);
+    });
+
     it("can be replaced by their holder, once", async () => {
       const { keys } = await newCatalog().open();
-      const workers = new StoredWorkerKeys(keys);
-      const { id, token: first } = await workers.issue("a");
+      const workers = workerKeys(keys);
+      const { id, token: first } = await issue(workers, "a");
       const [second, third] = [newKey(), newKey()];
       expect(await workers.replace("b", first, second)).toBe(false);
       expect(await workers.replace("a", first, second)).toBe(true);
@@ -48,8 +76,8 @@ describe("the keys of workers", () => {
 
     it("are replaced by keys only", async () => {
       const { keys } = await newCatalog().open();
-      const workers = new StoredWorkerKeys(keys);
-      const { token } = await workers.issue("a");
+      const workers = workerKeys(keys);
+      const { token } = await issue(workers, "a");
       const refused = workers.replace("a", token, "joust_short");
       await expect(refused).rejects.toMatchObject({ code: ErrorCode.InvalidInput });
       expect(await workers.isOf("a", token)).toBe(true);
@@ -57,8 +85,8 @@ describe("the keys of workers", () => {
 
     it("are invalid after a week", async () => {
       const { keys } = await newCatalog().open();
-      const workers = new StoredWorkerKeys(keys);
-      const { token } = await workers.issue("a");
+      const workers = workerKeys(keys);
+      const { token } = await issue(workers, "a");
       const now = Date.now();
       vi.spyOn(Date, "now").mockReturnValue(now + 6 * DAYS);
       expect(await workers.isOf("a", token)).toBe(true);
@@ -69,9 +97,9 @@ describe("the keys of workers", () => {
 
     it("are removed if their job is not active", async () => {
       const { keys } = await newCatalog().open();
-      const workers = new StoredWorkerKeys(keys);
-      await workers.issue("ended");
-      const { token } = await workers.issue("active");
+      const workers = workerKeys(keys);
+      await issue(workers, "ended");
+      const { token } = await issue(workers, "active");
       const user = await keys.create({ name: "user", role: "none", hash: hashKey(newKey()) });
       await workers.revokeInactive(async (job) => job === "active");
       expect(await workers.isOf("active", token)).toBe(true);
@@ -81,8 +109,8 @@ describe("the keys of workers", () => {
 
     it("do not admit other keys of the same name", async () => {
       const { keys } = await newCatalog().open();
-      const workers = new StoredWorkerKeys(keys);
-      const { token } = await workers.issue("a");
+      const workers = workerKeys(keys);
+      const { token } = await issue(workers, "a");
       const [key] = await keys.list();
       if (!key) throw new Error("there is no key");
       await keys.revoke(key.id);

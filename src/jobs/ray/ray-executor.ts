@@ -7,8 +7,9 @@ import { ErrorCode, invalidInput, JoustError } from "../../foundation/errors.js"
 import type { Logger } from "../../telemetry/logger.js";
 import type { Executor, RemoteJob } from "../executor.js";
 import { SERVER_STOPS } from "../jobs.js";
+import type { JobStore } from "../store.js";
 import { JobsApi, RayError, type RayJob } from "./jobs-api.js";
-import { endedEarly, forgotten, reasonOf } from "./ray-failures.js";
+import { endedEarly, forgotten, reasonOf, versionMismatch } from "./ray-failures.js";
 import type {
   Claim,
   PartReport,
@@ -26,11 +27,11 @@ const POLL_INTERVAL = 2_000;
 const PATIENCE = 30_000;
 /** Characters of what workers report. */
 const MAX_FAILURE = 2_000;
-const MAX_VERSION = 40;
 
 export interface RayExecutorDependencies {
   readonly settings: RaySettings;
   readonly keys: WorkerKeys;
+  readonly jobs: Pick<JobStore, "ownedJobs">;
   readonly catalog: Pick<Catalog, "cloneSource">;
   readonly log: Logger;
 }
@@ -81,12 +82,21 @@ export class RayExecutor implements Executor, WorkerCalls {
     const former = await this.#formerKey(job.id);
     const isOrdered = await Promise.race([job.work.ordered(), aborted.then(() => false)]);
     if (isOrdered) await Promise.race([this.#ending.get(job.id), aborted]);
-    if (!isOrdered || signal.aborted) {
-      if (former !== undefined && signal.reason !== SERVER_STOPS) {
-        this.#endLater(job.id, () => this.#endFormer(job.id, former));
-      }
-      return;
+    const submission =
+      isOrdered && !signal.aborted ? await this.#runWorkers(job, signal, aborted) : undefined;
+    if (signal.reason === SERVER_STOPS) return;
+    if (submission) this.#endLater(job.id, () => this.#end(submission));
+    else if (former !== undefined) {
+      this.#endLater(job.id, () => this.#endFormer(job.id, former));
     }
+  }
+
+  /** Watches workers until the run ends. Returns what it leaves on Ray. */
+  async #runWorkers(
+    job: RemoteJob,
+    signal: AbortSignal,
+    aborted: Promise<void>,
+  ): Promise<Submission | undefined> {
     let submission: Submission | undefined;
     try {
       submission = await this.#patiently(() => this.#attach(job.id), signal);
@@ -99,14 +109,11 @@ export class RayExecutor implements Executor, WorkerCalls {
       submission ??= await this.#submit(running, signal);
       await Promise.race([this.#watch(submission.id, signal), aborted]);
     } catch (error) {
-      job.work.fail(reasonOf(error), false);
+      if (!(error instanceof JobLost)) job.work.fail(reasonOf(error), false);
     }
     await aborted;
     this.#running.delete(job.id);
-    if (submission && signal.reason !== SERVER_STOPS) {
-      const { id, key } = submission;
-      this.#endLater(job.id, () => this.#end({ id, key }));
-    }
+    return submission;
   }
 
   /** The result of a job does not wait for Ray, but the next run of the job does. `end` never rejects. */
@@ -120,14 +127,22 @@ export class RayExecutor implements Executor, WorkerCalls {
   /** The key of the workers of an earlier run. Never rejects. */
   async #formerKey(job: string): Promise<string | undefined> {
     const { keys, log } = this.dependencies;
-    return keys.idOf(job).catch((err: unknown) => {
+    try {
+      const key = await keys.idOf(job);
+      return key !== undefined && (await this.#isOwned(job)) ? key : undefined;
+    } catch (err) {
       log.warn({ err, job }, "the key of the workers of a job could not be read");
       return undefined;
-    });
+    }
+  }
+
+  /** If this server owns the job, what it has read of the keys and of Ray before is of no later owner. */
+  async #isOwned(job: string): Promise<boolean> {
+    return (await this.dependencies.jobs.ownedJobs([job])).has(job);
   }
 
   /**
-   * Ends what earlier runs on this server have left on Ray, if this one needs no workers. Another server may have taken
+   * Ends what earlier runs on this server have left on Ray, if this one has no workers. Another server may have taken
    * over the job in the meantime: its Ray job has another address, and needs the key. Never rejects.
    */
   async #endFormer(job: string, key: string): Promise<void> {
@@ -156,12 +171,14 @@ export class RayExecutor implements Executor, WorkerCalls {
     }
   }
 
-  /** The job of Ray that an earlier run started, if this server can use it. Stops others. */
+  /** The job of Ray that an earlier run started, if this server can use it. Stops others. @throws JobLost */
   async #attach(job: string): Promise<Submission | undefined> {
     const { settings, keys, log } = this.dependencies;
     const key = await keys.idOf(job);
+    const jobs = await this.#jobsOf(job);
+    if (!(await this.#isOwned(job))) throw new JobLost();
     let found: Submission | undefined;
-    for (const { submission_id, metadata } of await this.#jobsOf(job)) {
+    for (const { submission_id, metadata } of jobs) {
       const isUsable =
         metadata?.joust_url === settings.serverUrl && metadata?.joust_version === versions().engine;
       if (isUsable && key !== undefined && !found) found = { id: submission_id, key };
@@ -173,6 +190,7 @@ export class RayExecutor implements Executor, WorkerCalls {
     return found;
   }
 
+  /** @throws JobLost */
   async #submit(running: RunningJob, signal: AbortSignal): Promise<Submission> {
     const { settings, keys, log } = this.dependencies;
     this.#package ??= new WorkerPackage();
@@ -180,7 +198,9 @@ export class RayExecutor implements Executor, WorkerCalls {
     const upload = () => this.#api.upload(name, () => archive);
     const working_dir = await this.#patiently(upload, signal);
     const submission_id = `${prefixOf(running.id)}${running.run}`;
-    const { id: key, token } = await keys.issue(running.id);
+    const issued = await keys.issue(running.id);
+    if (!issued) throw new JobLost();
+    const { id: key, token } = issued;
     const submission = {
       submission_id,
       entrypoint: "python -m joust_worker",
@@ -249,18 +269,10 @@ export class RayExecutor implements Executor, WorkerCalls {
     { versions: installed, replacement }: Claim,
   ): Promise<void> {
     const running = await this.#find(job, token);
-    const { engine, lance } = versions();
-    const needed: Record<string, string> = { joust_worker: engine, lance };
-    for (const [name, version] of Object.entries(needed)) {
-      if (installed[name] === version) continue;
-      const found = String(installed[name]).slice(0, MAX_VERSION);
-      const remedy =
-        name === "lance"
-          ? `install pylance==${lance} on all nodes of the cluster`
-          : "cancel the job, and start it again";
-      const message = `the Ray cluster has ${name} ${found}, and this server needs ${version}: ${remedy}`;
-      running.work.fail(message, true);
-      throw invalidInput(message);
+    const mismatch = versionMismatch(installed);
+    if (mismatch !== undefined) {
+      running.work.fail(mismatch, true);
+      throw invalidInput(mismatch);
     }
     if (!(await this.dependencies.keys.replace(job, token, replacement))) throw unknownToken();
     running.isClaimed = true;
@@ -335,6 +347,9 @@ export class RayExecutor implements Executor, WorkerCalls {
     );
   }
 }
+
+/** Another server has taken over the job. This one changes nothing, and waits until its runner aborts the run. */
+class JobLost extends Error {}
 
 const newRun = (): string => randomBytes(4).toString("hex");
 

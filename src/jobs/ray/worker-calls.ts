@@ -55,8 +55,11 @@ export interface WorkerCalls {
 
 /** The keys of jobs in the catalog. They have no role, and they expire. */
 export interface WorkerKeys {
-  /** A new key. Former ones of the job become invalid. */
-  issue(job: string): Promise<{ id: string; token: string }>;
+  /**
+   * A new key. Former ones of the job become invalid. Undefined, and without effect, if this server does not own the job:
+   * the former key is that of the new owner.
+   */
+  issue(job: string): Promise<{ id: string; token: string } | undefined>;
   /**
    * Puts another token in the place of this one. Returns false if this one is not of the job.
    *
