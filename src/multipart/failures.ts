@@ -17,11 +17,8 @@ export const uploadTooOld = (): JoustError =>
 export const mixedModes = (): JoustError =>
   invalidInput("the parts of an upload must all append or all overwrite");
 
-export const replacesRows = (): JoustError =>
-  new JoustError(
-    ErrorCode.PermissionDenied,
-    "the upload replaces all rows of the table, which a grant with a row filter does not permit",
-  );
+export const noParts = (): JoustError =>
+  invalidInput("the upload has no parts: send some, or abort it");
 
 export const tooManyUploads = (): JoustError =>
   new JoustError(

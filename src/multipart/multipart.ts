@@ -73,15 +73,17 @@ export interface MultipartWrites {
    */
   recordPart(id: string, part: MultipartPart): Promise<OrphanedParts | undefined>;
   /**
+   * Whether the commit of an upload replaces all rows of the table. Later parts do not change that.
+   *
+   * @throws code 13 when there is no such upload, or it has no parts
+   */
+  replacesRows(name: MultipartName): Promise<boolean>;
+  /**
    * Returns the parts to commit, or the version of an earlier commit. The upload accepts no more parts.
    *
-   * @param onlyAppend The caller may not replace the rows of the table.
-   * @throws code 13 when there is no such upload, code 15 if it replaces the rows and `onlyAppend` is true, code 17
-   * while another server commits
+   * @throws code 13 when there is no such upload, or it has no parts, code 17 while another server commits
    */
-  complete(name: MultipartName, onlyAppend?: boolean): Promise<Completion>;
-  /** @throws code 15 if the upload replaces all rows of the table */
-  checkAppends(name: MultipartName): Promise<void>;
+  complete(name: MultipartName): Promise<Completion>;
   /** Stores the result of the commit for a day, for clients that repeat their request. */
   committed(id: string, version: number): Promise<void>;
   /** Ends an upload in `state`. Returns undefined when there is none in this state. */

@@ -12,7 +12,7 @@ import {
   MAX_OF_ALL,
   MAX_OF_TABLE,
   mixedModes,
-  replacesRows,
+  noParts,
   tooManyUploads,
   uploadEnded,
   uploadTooOld,
@@ -131,13 +131,19 @@ export class MultipartStore implements MultipartWrites {
     });
   }
 
-  async complete(name: MultipartName, onlyAppend = false): Promise<Completion> {
+  async replacesRows(name: MultipartName): Promise<boolean> {
+    const { state, overwrite } = await this.db.write((t) => this.#find(t, name));
+    if (state === "abandoned") throw uploadEnded(name.id);
+    if (overwrite === null) throw noParts();
+    return overwrite === 1;
+  }
+
+  async complete(name: MultipartName): Promise<Completion> {
     return this.db.write(async (t) => {
       const row = await this.#find(t, name);
       const { id } = row;
       if (row.state === "done") return { version: row.result as number };
       if (row.state === "abandoned") throw uploadEnded(id);
-      if (onlyAppend && row.overwrite === 1) throw replacesRows();
       const retried = row.state === "committing";
       if (retried && row.owner !== this.members.self && (await this.#isOwnerAlive(t, id)))
         throw commitInProgress();
@@ -148,9 +154,7 @@ export class MultipartStore implements MultipartWrites {
         .where("name", "is not", null)
         .orderBy("name")
         .execute();
-      if (parts.length === 0) {
-        throw invalidInput("the upload has no parts: send some, or abort it");
-      }
+      if (parts.length === 0) throw noParts();
       await t
         .updateTable("uploads")
         .set({ state: "committing", owner: this.members.self, touched_at: Date.now() })
@@ -163,11 +167,6 @@ export class MultipartStore implements MultipartWrites {
         retried,
       };
     });
-  }
-
-  async checkAppends(name: MultipartName): Promise<void> {
-    const row = await this.db.write((t) => this.#find(t, name));
-    if (row.overwrite === 1) throw replacesRows();
   }
 
   async committed(id: string, version: number): Promise<void> {

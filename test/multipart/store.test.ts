@@ -68,6 +68,29 @@ describe("a multipart write in the catalog", () => {
       expect(await open.multipart.open(name)).toMatchObject({ version: 3 });
     });
 
+    it("appends or replaces rows from its first part on, and until it is aborted", async () => {
+      const { multipart, ...open } = await newCatalog().open();
+      const [appends, replaces] = [
+        await begun({ multipart, ...open }, "a"),
+        await begun({ multipart, ...open }, "b"),
+      ];
+      await expect(multipart.replacesRows(appends)).rejects.toThrow(/has no parts/);
+      await multipart.recordPart(appends.id, part("a"));
+      await multipart.recordPart(replaces.id, { ...part("a"), overwrite: true });
+      const modes = () =>
+        Promise.all([appends, replaces].map((one) => multipart.replacesRows(one)));
+      expect(await modes()).toEqual([false, true]);
+      await multipart.complete(replaces);
+      expect(await modes()).toEqual([false, true]);
+      await multipart.committed(replaces.id, 4);
+      expect(await modes()).toEqual([false, true]);
+      await expect(multipart.replacesRows({ ...replaces, table: "x" })).rejects.toMatchObject({
+        code: 13,
+      });
+      await multipart.abandon(appends, "open");
+      await expect(multipart.replacesRows(appends)).rejects.toThrow(/no upload/);
+    });
+
     it("ends with its branch, and multipart writes of other branches continue", async () => {
       const open = await newCatalog().open();
       const { multipart } = open;

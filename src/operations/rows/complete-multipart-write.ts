@@ -9,6 +9,7 @@ import type { MultipartName } from "../../multipart/multipart.js";
 import { removeOrphanedParts } from "../../multipart/orphaned-part-removal.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
+import { toReplaceRows } from "./replace-access.js";
 import { uploadId } from "./upload-id.js";
 
 export const completeMultipartWrite = operation({
@@ -22,8 +23,18 @@ export const completeMultipartWrite = operation({
   params: Type.Object({ upload_id: uploadId, branch }),
   body: { kind: "json", schema: nothing },
   reply: Type.Object({ transaction_id: transactionId, version: count }),
-  // The rows were checked when their parts arrived.
-  access: { ...accessTo("table", "insert"), rows: ["insert"] },
+  access: {
+    ...accessTo("table", "insert"),
+    sometimes: ["update", "delete"],
+    // The rows were checked when their parts arrived.
+    rows: ["insert"],
+    // The caller need not be the one that sent the parts.
+    also: async ({ id, params }, { catalog, multipart }) => {
+      const { key } = await catalog.table(id);
+      const name = { id: params.upload_id, table: key, branch: branchName(params.branch) };
+      return (await multipart.replacesRows(name)) ? toReplaceRows(id) : [];
+    },
+  },
   limited: ["storage"],
   mainThreadOnly: true,
   repeatable: true,
@@ -32,9 +43,7 @@ export const completeMultipartWrite = operation({
     changingTable(services, id, undefined, async ({ record, table }) => {
       const branch = branchName(params.branch);
       const name = { id: params.upload_id, table: record.key, branch };
-      const onlyAppend = record.restriction?.filters !== undefined;
-      const upload = { name, onlyAppend };
-      const version = await completeOnce(services, onBranch(table, branch), upload);
+      const version = await completeOnce(services, onBranch(table, branch), name);
       return { kind: "json", value: { version }, headers: versionHeader(version) };
     }),
 });
@@ -42,26 +51,16 @@ export const completeMultipartWrite = operation({
 /** The commits that this process runs, by upload. */
 const inProgress = new Map<string, Promise<number>>();
 
-interface CompletedUpload {
-  readonly name: MultipartName;
-  readonly onlyAppend: boolean;
-}
-
 /** Concurrent requests for one upload share one commit: a client may send a second request after a timeout. */
 async function completeOnce(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
-  upload: CompletedUpload,
+  name: MultipartName,
 ): Promise<number> {
-  const { name, onlyAppend } = upload;
   const key = JSON.stringify([name.table, name.branch, name.id]);
   const running = inProgress.get(key);
-  if (running) {
-    // The commit may be that of a caller who may replace all rows.
-    if (onlyAppend) await services.multipart.checkAppends(name);
-    return running;
-  }
-  const commit = commitUpload(services, table, upload).finally(() => inProgress.delete(key));
+  if (running) return running;
+  const commit = commitUpload(services, table, name).finally(() => inProgress.delete(key));
   inProgress.set(key, commit);
   return commit;
 }
@@ -69,10 +68,10 @@ async function completeOnce(
 async function commitUpload(
   services: Pick<Services, "catalog" | "config" | "engine" | "log" | "multipart">,
   table: Table,
-  { name, onlyAppend }: CompletedUpload,
+  name: MultipartName,
 ): Promise<number> {
   const { multipart } = services;
-  const completion = await multipart.complete(name, onlyAppend);
+  const completion = await multipart.complete(name);
   if ("version" in completion) return completion.version;
   const { upload, overwrite, parts, retried } = completion;
   const { id, version: start } = upload;

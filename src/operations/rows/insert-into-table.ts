@@ -1,26 +1,17 @@
 import { Type } from "@sinclair/typebox";
-import { accessTo, type Requirement } from "../../api/access.js";
+import { accessTo } from "../../api/access.js";
 import { tableForAttempt } from "../../api/idempotency/attempt.js";
 import { operation } from "../../api/operation.js";
 import { branch, count, transactionId } from "../../api/schemas.js";
 import { parseChoice } from "../../api/validation/choice.js";
-import { type SecuredObject, tableObject } from "../../catalog/grants/grants.js";
 import { invalidInput } from "../../foundation/errors.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 import { findDeclared, writeFirstVersion } from "../tables/declared-table.js";
+import { toReplaceRows } from "./replace-access.js";
 import { writePart } from "./write-part.js";
 
 const readMode = (mode = "append") => parseChoice("mode", mode, ["append", "overwrite"]);
-
-/** An overwrite also removes rows. */
-function also(object: SecuredObject, { mode }: { mode?: string }): Requirement[] {
-  if (readMode(mode) !== "overwrite") return [];
-  return [
-    { object, privileges: ["update", "delete"], allRows: true },
-    { object, privileges: ["insert"], allRows: true },
-  ];
-}
 
 export const insertIntoTable = operation({
   id: "InsertIntoTable",
@@ -54,7 +45,7 @@ export const insertIntoTable = operation({
     ...accessTo("table", "insert"),
     sometimes: ["update", "delete"],
     rows: ["insert"],
-    also: ({ id, params }) => also(tableObject(id), params),
+    also: ({ id, params }) => (readMode(params.mode) === "overwrite" ? toReplaceRows(id) : []),
   },
   limited: ["storage"],
   repeatable: true,

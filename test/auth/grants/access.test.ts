@@ -5,7 +5,7 @@ import type { Operation } from "../../../src/api/operation.js";
 import type { SecuredObject } from "../../../src/catalog/grants/grants.js";
 import { namesOf, type Privilege, setOf } from "../../../src/catalog/grants/privileges.js";
 import { operations } from "../../../src/operations/index.js";
-import { conditionalAccess, expectedAccess, readsView } from "./expected-access.js";
+import { conditionalAccess, expectedAccess, readsState } from "./expected-access.js";
 import { objectOf } from "./grant-callers.js";
 
 const expected = Object.entries(expectedAccess).flatMap(([role, table]) =>
@@ -55,7 +55,7 @@ describe("the access of an operation", () => {
 
   it("has an expectation for each condition on the content", () => {
     const ids = operations.filter(({ access }) => access.also).map(({ id }) => id);
-    expect([...Object.keys(conditionalAccess), ...readsView].sort()).toEqual(ids.sort());
+    expect([...Object.keys(conditionalAccess), ...readsState].sort()).toEqual(ids.sort());
   });
 
   it.each(

@@ -148,7 +148,8 @@ export const expectedAccess: Record<
     UpdateTable: partlyAdmin(on("table", "update")),
     DeleteFromTable: on("table", "delete"),
     CreateMultipartWrite: on("table", "insert"),
-    CompleteMultipartWrite: on("table", "insert"),
+    // The parts of the upload may replace the rows.
+    CompleteMultipartWrite: sometimes(on("table", "insert"), "update", "delete"),
     AbortMultipartWrite: on("table", "insert"),
     // Changes files, no content.
     CompactTable: on("table", "update"),
@@ -325,8 +326,12 @@ export const conditionalAccess: Readonly<Record<string, readonly ConditionalAcce
   DescribeGroup: [body({}, ["server", "grant"])],
 };
 
-/** Their content is the definition of a view: grants.test.ts has the tests. */
-export const readsView: readonly string[] = [
+/**
+ * Their condition is about stored state: grants.test.ts has the tests of the definitions of views, and
+ * multipart-writes.test.ts those of uploads.
+ */
+export const readsState: readonly string[] = [
+  "CompleteMultipartWrite",
   "DescribeMaterializedView",
   "RefreshMaterializedView",
   "RefreshTable",

@@ -99,7 +99,7 @@ describe("writes", () => {
     const whole = await begin(joust.client);
     const replace = { mode: "overwrite" };
     expect((await send(whole, rowsOf([1]), replace, joust.client)).status).toBe(200);
-    expectFailure(await end(whole), 403, 15, /replaces all rows/);
+    expectFailure(await end(whole), 403, 15, /for all rows/);
     expect(await joust.client.count(name)).toBe(14);
     await joust.client.ok(path(name, "multipart_write/complete"), {}, { upload_id: whole });
     expect(await joust.client.count(name)).toBe(1);

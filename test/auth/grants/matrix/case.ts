@@ -21,7 +21,8 @@ export interface Names {
 
 /**
  * An object that the request changes for good, so that each admitted request needs another one. A fresh table, with or
- * without an index, and a fresh view take the place of `table` and `view` in the names.
+ * without an index, and a fresh view take the place of `table` and `view` in the names, and so does the table of an
+ * upload that replaces its rows.
  */
 export type Fresh =
   | "table"
@@ -31,7 +32,8 @@ export type Fresh =
   | "tag"
   | "branch"
   | "grant"
-  | "upload";
+  | "upload"
+  | "replacing upload";
 
 /** `server`, `namespace:a$b` or `table:a$b$t` (see `objectOf`), and privileges on it. */
 export type Need = readonly [object: string, ...privileges: Privilege[]];

@@ -86,11 +86,12 @@ export class Matrix {
       case "grant":
         await this.grants.grants.grant(`group:${name}`, tableObject([space, table]), ["select"]);
         return names;
-      case "upload": {
-        const { upload_id } = await admin.ok(`${at}/multipart_write/create`);
-        await admin.insert(`${space}$${table}`, items(1), { upload_id });
-        return { ...names, fresh: upload_id };
-      }
+      case "upload":
+        return { ...names, fresh: await this.#upload(table) };
+      case "replacing upload":
+        await admin.createTable(`${space}$${name}`, items(2));
+        await this.#grantOn(space, name, users);
+        return { ...names, table: name, fresh: await this.#upload(name, { mode: "overwrite" }) };
     }
   }
 
@@ -109,6 +110,13 @@ export class Matrix {
       default:
         return undefined;
     }
+  }
+
+  async #upload(table: string, mode: Record<string, string> = {}): Promise<string> {
+    const { admin } = this;
+    const { upload_id } = await admin.ok(`${path(objects.space, table)}/multipart_write/create`);
+    await admin.insert(`${objects.space}$${table}`, items(1), { upload_id, ...mode });
+    return upload_id;
   }
 
   async #grantOn(space: string, name: string, users: readonly ActiveCaller[]): Promise<void> {

@@ -141,7 +141,15 @@ export const tableCases: Cases = {
   ],
   ReadTableChanges: [json(() => ({ from_version: 1 }))],
   CreateMultipartWrite: [{}],
-  CompleteMultipartWrite: [{ fresh: "upload", params: ({ fresh }) => ({ upload_id: fresh }) }],
+  CompleteMultipartWrite: [
+    { fresh: "upload", params: ({ fresh }) => ({ upload_id: fresh }) },
+    {
+      title: "that replaces the rows",
+      fresh: "replacing upload",
+      params: ({ fresh }) => ({ upload_id: fresh }),
+      also: (names) => [[onTable(names), ...changes]],
+    },
+  ],
   AbortMultipartWrite: [{ fresh: "upload", params: ({ fresh }) => ({ upload_id: fresh }) }],
   FetchTableBlobs: [json(() => ({ column: "id", row_ids: [0] }), { admitted: [400, /blob/] })],
   GetTableBlobBytes: [{ path: { column: "id", row_id: "0" }, admitted: [400, /blob/] }],
