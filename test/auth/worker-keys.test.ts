@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { hashKey, newKey } from "../../src/auth/key.js";
 import { StoredWorkerKeys } from "../../src/auth/worker-keys.js";
@@ -17,7 +18,7 @@ async function issue(workers: StoredWorkerKeys, job: string) {
 }
 
 describe("the keys of workers", () => {
-  describeOnEachDatabase((newCatalog) => {
+  describeOnEachDatabase((newCatalog, kind) => {
     it("are for one job, and a new one replaces the former ones", async () => {
       const { keys } = await newCatalog().open();
       const workers = workerKeys(keys);
@@ -57,6 +58,28 @@ describe("the keys of workers", () => {
       await store.jobs.pause(job, true);
       expect(await workers.issue(job)).toBeUndefined();
       expect(await workers.isOf(job, token)).toBe(true);
+    });
+
+    // SQLite has one write transaction at a time.
+    it.runIf(kind === "postgres")("are issued before the server can lose the job", async () => {
+      const catalog = newCatalog();
+      const [store, other] = [await catalog.open(), await catalog.open()];
+      const { key: table } = await makeTable(store, ["t"]);
+      const { id: job } = await store.jobs.enqueue({ kind: "k", table, name: "i", spec: "{}" });
+      await store.jobs.claim([]);
+      const ended: string[] = [];
+      let paused: Promise<unknown> | undefined;
+      const workers = new StoredWorkerKeys(store.keys, {
+        lockOwned: async (t, id) => {
+          const isOwned = await store.jobs.lockOwned(t, id);
+          paused ??= other.jobs.pause(id, true).then(() => ended.push("loss"));
+          await delay(200);
+          return isOwned;
+        },
+      });
+      await issue(workers, job).then(() => ended.push("issue"));
+      await paused;
+      expect(ended).toEqual(["issue", "loss"]);
     });
 
     it("can be replaced by their holder, once", async () => {
