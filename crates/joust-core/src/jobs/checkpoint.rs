@@ -78,6 +78,13 @@ impl Table {
         checkpoint.remove().await;
         Ok(())
     }
+
+    /// Removes old checkpoints of jobs that were cancelled or have failed. What stays has no effect.
+    pub(crate) async fn remove_expired_checkpoints(&self) -> Result<()> {
+        let (store, base) = self.handle().files().await?;
+        remove_expired(&store, &base.join(DIRECTORY)).await;
+        Ok(())
+    }
 }
 
 impl Checkpoint {
@@ -177,7 +184,6 @@ impl Checkpoint {
     }
 }
 
-/// Removes old checkpoints of jobs that were cancelled or have failed. What stays has no effect.
 async fn remove_expired(store: &ObjectStore, directory: &Path) {
     let listed = store.inner.list(Some(directory));
     let files: Vec<_> = listed.filter_map(async |file| file.ok()).collect().await;

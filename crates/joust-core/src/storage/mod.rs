@@ -12,6 +12,7 @@ mod local_stores;
 mod local_writer;
 pub mod root;
 mod sessions;
+mod temporary_files;
 pub mod vended;
 pub(crate) mod version_hint;
 
@@ -25,6 +26,7 @@ pub(crate) use durability::scheme;
 pub(crate) use file_identity::FileIdentity;
 pub(crate) use local_writer::LocalWriter;
 pub(crate) use sessions::Sessions;
+pub(crate) use temporary_files::remove_temporary_files;
 
 /// Storage access configuration, passed on to the object store as it is.
 pub type StorageOptions = HashMap<String, String>;

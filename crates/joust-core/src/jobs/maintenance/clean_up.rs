@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use lance::dataset::cleanup::CleanupPolicy;
 
+use super::leftovers::remove_leftovers;
 use crate::error::{Error, Result};
 use crate::table::{Removal, RemovalGuard, Table, Version};
 
@@ -130,6 +131,9 @@ impl CleanUp {
         // Other processes respect the agreement only as long as they consider this server alive.
         let removal = async { Ok(dataset.cleanup_with_policy(policy).await?) };
         let removed = self.table.tables().lease().during(removal).await?;
+        if let Err(error) = remove_leftovers(&self.table).await {
+            tracing::warn!(%error, "files of ended processes stay until the next version clean-up");
+        }
         Ok(CleanedUp {
             versions: removed.old_versions,
             bytes: removed.bytes_removed,

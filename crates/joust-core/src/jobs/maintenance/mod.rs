@@ -9,6 +9,7 @@ mod clean_up;
 mod compact;
 mod due;
 mod former_texts;
+mod leftovers;
 mod remote_compaction;
 mod row_lineage;
 
