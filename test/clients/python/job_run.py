@@ -26,6 +26,7 @@ def words(text):
     time.sleep(0.001)
     return text.split()
 """
+VIEWS = ("view", "groups", "chunks")
 INDEXES = {
     "vector": {"column": "vector", "index_type": "IVF_PQ", "num_sub_vectors": 4},
     "scalar": {"column": "price", "index_type": "BTREE"},
@@ -80,17 +81,21 @@ class Run:
 
     def start(self, kind: str) -> str:
         """The id of the job."""
-        if kind == "backfill":
-            return self.columns.start("double", min_checkpoint_size=8, concurrency=2)
-        if kind in ("view", "groups"):
-            self.change()
-            view = {"view": "w", "groups": "g"}[kind]
-            return self.columns.post(f"/v1/materialized_view/{view}/refresh", {})["job_id"]
-        if kind == "chunks":
-            if self.chance.random() < 0.5:
+        if kind in VIEWS:
+            if kind == "chunks" and self.chance.random() < 0.5:
                 self.words.refresh()
             self.change()
+        return self.start_again(kind)
+
+    def start_again(self, kind: str) -> str:
+        """The same without further changes of the table, after a job that has failed."""
+        if kind == "backfill":
+            return self.columns.start("double", min_checkpoint_size=8, concurrency=2)
+        if kind == "chunks":
             return self.words.start(concurrency=2, source_task_size=8)
+        if kind in VIEWS:
+            view = {"view": "w", "groups": "g"}[kind]
+            return self.columns.post(f"/v1/materialized_view/{view}/refresh", {})["job_id"]
         if kind == "compaction":
             return self.columns.post("/v1/table/t/compact", {})["job_id"]
         created = self.columns.post("/v1/table/t/create_index", INDEXES[kind])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from job_run import Run
 from joust_server import JoustServer, TemporaryRoot
+from unnamed_files import check_clean_up
 
 KINDS = ["backfill", "view", "groups", "chunks", "vector", "scalar", "text", "compaction"]
 RUNS = int(os.environ.get("JOUST_TEST_COMPUTE_RUNS", len(KINDS)))
@@ -40,20 +41,22 @@ def test_a_killed_job_loses_and_doubles_nothing(number):
     kind = KINDS[seed % len(KINDS)]
     print(f"seed {seed}: {kind}")
     options = ["--functions", "subprocess", "--python", sys.executable, "--maintenance", "off"]
-    with TemporaryRoot() as root, JoustServer(root, arguments=options) as server:
-        run = Run(server, chance)
-        job = run.start(kind)
-        ids = sorted(row["id"] for row in run.rows("t"))
-        # A job whose server stops three times fails.
-        kills = chance.randrange(1, 3)
-        for _ in range(kills):
-            runs_function = kind in ("backfill", "chunks")
-            time.sleep(chance.random() * (1 if runs_function else 0.1))
-            processes = function_processes(server)
-            if runs_function and processes and chance.random() < 0.5:
-                os.kill(chance.choice(processes), signal.SIGKILL)
-            else:
-                server.kill()
-                server.__enter__()
-        run.done(job)
-        run.check(kind, ids)
+    with TemporaryRoot() as root:
+        with JoustServer(root, arguments=options) as server:
+            run = Run(server, chance)
+            job = run.start(kind)
+            ids = sorted(row["id"] for row in run.rows("t"))
+            # A job whose server stops three times fails.
+            kills = chance.randrange(1, 3)
+            for _ in range(kills):
+                runs_function = kind in ("backfill", "chunks")
+                time.sleep(chance.random() * (1 if runs_function else 0.1))
+                processes = function_processes(server)
+                if runs_function and processes and chance.random() < 0.5:
+                    os.kill(chance.choice(processes), signal.SIGKILL)
+                else:
+                    server.kill()
+                    server.__enter__()
+            run.done(job)
+            run.check(kind, ids)
+        check_clean_up(root)

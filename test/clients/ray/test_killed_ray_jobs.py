@@ -10,12 +10,13 @@ import signal
 import time
 
 import pytest
-from job_run import Run
+from job_run import VIEWS, Run
 from joust_server import JoustServer, TemporaryRoot, free_port
-from ray_head import RayHead
+from ray_head import FINAL, RayHead
 from ray_jobs import options, wait_until
+from unnamed_files import check_clean_up
 
-KINDS = ["backfill", "compaction", "vector", "scalar", "inverted"]
+KINDS = ["backfill", "compaction", "view", "chunks", "vector", "scalar", "inverted"]
 # The head comes last: its end takes half a minute to be noticed.
 VICTIMS = ["worker", "server", "worker", "server", "head"]
 RUNS = int(os.environ.get("JOUST_TEST_COMPUTE_RUNS", len(KINDS)))
@@ -44,45 +45,50 @@ def wait_for_a_task(head: RayHead, run: Run, job: str) -> list[int]:
     return head.workers("joust: ")
 
 
+def has_ended(head: RayHead) -> bool:
+    """No worker writes files any more."""
+    return all(one["status"] in FINAL for one in head.jobs()) and not head.workers("joust: ")
+
+
 @pytest.mark.parametrize("number", range(RUNS))
 def test_a_killed_job_on_ray_loses_and_doubles_nothing(own_head, number):
     head = own_head
     seed = SEED + number
     chance = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
-    # Each victim with each kind in 25 runs.
+    # Each victim with each kind in 35 runs.
     victim = VICTIMS[(seed + seed // len(KINDS)) % len(VICTIMS)]
     print(f"seed {seed}: {kind}, {victim}")
     port = free_port()
-    with (
-        TemporaryRoot() as root,
-        JoustServer(root, port=port, arguments=options(head, port)) as server,
-    ):
-        run = Run(server, chance, has_views=False)
-        job = run.start(kind)
-        ids = sorted(row["id"] for row in run.rows("t"))
-        # Also before the first task.
-        if victim == "worker" or chance.random() < 0.7:
-            workers = wait_for_a_task(head, run, job)
-        else:
-            time.sleep(chance.random() * LONGEST)
-        hits.append(not ended(run, job))
-        if victim == "worker":
-            if workers:
-                os.kill(chance.choice(workers), signal.SIGKILL)
-        elif victim == "server":
-            server.kill()
-            server.__enter__()
-        else:
-            head.kill()
-            described = run.columns.ended(job)
-            head.start()
-            if described["job_state"] == "FAILED":
-                assert "check that the Ray head runs" in described["failure"]["message"]
-                run.check_table(ids)
-                job = run.start(kind)
-        run.done(job)
-        run.check(kind, ids)
+    with TemporaryRoot() as root:
+        with JoustServer(root, port=port, arguments=options(head, port)) as server:
+            run = Run(server, chance, has_views=kind in VIEWS)
+            job = run.start(kind)
+            ids = sorted(row["id"] for row in run.rows("t"))
+            # Also before the first task.
+            if victim == "worker" or chance.random() < 0.7:
+                workers = wait_for_a_task(head, run, job)
+            else:
+                time.sleep(chance.random() * LONGEST)
+            hits.append(not ended(run, job))
+            if victim == "worker":
+                if workers:
+                    os.kill(chance.choice(workers), signal.SIGKILL)
+            elif victim == "server":
+                server.kill()
+                server.__enter__()
+            else:
+                head.kill()
+                described = run.columns.ended(job)
+                head.start()
+                if described["job_state"] == "FAILED":
+                    assert "check that the Ray head runs" in described["failure"]["message"]
+                    run.check_table(ids)
+                    job = run.start_again(kind)
+            run.done(job)
+            run.check(kind, ids)
+            wait_until(lambda: has_ended(head))
+        check_clean_up(root)
 
 
 def test_most_kills_came_in_time():
