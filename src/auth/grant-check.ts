@@ -1,12 +1,11 @@
 import type { Requirement } from "../api/access.js";
 import { MissingObjectReply } from "../api/missing-object-reply.js";
-import type { Call, Operation } from "../api/operation.js";
 import type { Services } from "../api/services.js";
 import { changedObject } from "../api/transactions/changed-object.js";
 import { transactionNotFound } from "../api/transactions/store.js";
 import type { RowRestriction, TableId, TableRecord } from "../catalog/catalog.js";
 import { namespaceNotFound, tableNotFound } from "../catalog/failures.js";
-import { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
+import type { CallerPrivileges } from "../catalog/grants/caller-privileges.js";
 import {
   namespaceObject,
   SERVER,
@@ -22,26 +21,22 @@ import {
   type Privilege,
   type PrivilegeSet,
   readsSomeRows,
-  roleBundles,
   setOf,
 } from "../catalog/grants/privileges.js";
 import { noTableName } from "../catalog/names.js";
 import { encodePath } from "../catalog/path.js";
 import type { JoustError } from "../foundation/errors.js";
-import { countLookup } from "../telemetry/auth-counts.js";
-import type { Identity } from "./authenticator.js";
 import { permissionDenied } from "./denial.js";
-import { restrictedServices, servicesForRows } from "./restricted-services.js";
-import { allows, type CallerRole } from "./roles.js";
+import { type RestrictedRequest, type Restriction, restrictionOf } from "./recent-restrictions.js";
+import { servicesForRows } from "./restricted-services.js";
+import { allows } from "./roles.js";
 
-/** A request of a caller whose role does not suffice. */
-export interface GrantedRequest {
-  readonly operation: Operation;
-  readonly identity: Identity;
-  readonly call: Call<unknown, unknown>;
-  readonly services: Services;
+/** A request that grants have to admit. */
+export interface GrantedRequest extends RestrictedRequest {
   /** The grants of the subjects of the caller. */
   readonly held: readonly HeldGrants[];
+  /** See `GrantLookup.version`: read before the grants. */
+  readonly version: number | undefined;
 }
 
 /**
@@ -49,79 +44,25 @@ export interface GrantedRequest {
  * exists that the caller may not see.
  */
 export function authorizeByGrants(request: GrantedRequest): Services | Promise<Services> {
-  const { operation, identity, call, services, held } = request;
-  const restriction =
-    identity.role === "none" && held.length === 1
-      ? recentRestriction(request, held[0] as HeldGrants)
-      : restrictionOf(operation, identity.role, call, services, held);
-  if (isCoveredAtHand(request, restriction)) return restriction.restricted;
-  return new GrantCheck(request, restriction.privileges, restriction.restricted).run();
-}
-
-/** What a caller may do and see. It depends on no other part of a request, so equal requests share it. */
-interface Restriction {
-  readonly services: Services;
-  readonly operation: Operation;
-  readonly privileges: CallerPrivileges;
-  readonly restricted: Services;
-  /** The table of the path, once the privileges on it sufficed. The catalog makes another record after each commit. */
-  covered?: TableRecord | undefined;
-}
-
-function restrictionOf(
-  operation: Operation,
-  role: CallerRole,
-  call: Pick<Call<unknown, unknown>, "id">,
-  services: Services,
-  held: readonly HeldGrants[],
-): Restriction {
-  const privileges = new CallerPrivileges(roleBundles[role], held);
-  const restricted =
-    role === "none" ? restrictedServices(services, privileges, operation, call) : services;
-  return { services, operation, privileges, restricted };
-}
-
-/** Restrictions by the grants of a subject, which are another object after each change, and by the object of the path. */
-const recent = new WeakMap<HeldGrants, Map<string, Restriction>>();
-/** The most objects of one subject. */
-const MOST_RECENT = 100;
-
-/** The restriction of a key without a role. Making it anew takes longer than all checks of a point read. */
-function recentRestriction(
-  { operation, call, services, held }: GrantedRequest,
-  ofSubject: HeldGrants,
-): Restriction {
-  let byObject = recent.get(ofSubject);
-  if (!byObject) {
-    byObject = new Map();
-    recent.set(ofSubject, byObject);
+  const restriction = restrictionOf(request, request.held);
+  if (isCoveredAtHand(request, restriction)) {
+    restriction.coveredAt = request.version;
+    return restriction.restricted;
   }
-  const object = encodePath(call.id);
-  const known = byObject.get(object);
-  const isKnown = known?.services === services && known.operation === operation;
-  countLookup("privileges", isKnown);
-  if (isKnown) return known;
-  const made = restrictionOf(operation, "none", call, services, held);
-  if (byObject.size >= MOST_RECENT) byObject.clear();
-  byObject.set(object, made);
-  return made;
+  return new GrantCheck(request, restriction.privileges, restriction.restricted).run();
 }
 
 /** The most frequent requests need no promise: one table, no condition on the content. */
 function isCoveredAtHand(
   { operation, call, services }: GrantedRequest,
-  restriction: Restriction,
+  { privileges }: Restriction,
 ): boolean {
   const { access, administrative } = operation;
   if (access.on !== "table" || access.also || administrative) return false;
   // Before the check nothing is looked up: how long that takes would tell whether the table exists.
-  const { covered } = restriction;
-  if (covered && services.catalog.tableSync(call.id) === covered) return true;
-  const set = restriction.privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
+  const set = privileges.onTableSync(call.id, services.catalog) ?? NO_PRIVILEGES;
   if (set === NO_PRIVILEGES || readsSomeRows(set)) return false;
-  if (!covers(set, setOf(access.privileges))) return false;
-  restriction.covered = services.catalog.tableSync(call.id);
-  return true;
+  return covers(set, setOf(access.privileges));
 }
 
 class GrantCheck {

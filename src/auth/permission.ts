@@ -5,6 +5,7 @@ import type { HeldGrants } from "../catalog/grants/held-grants.js";
 import type { Identity } from "./authenticator.js";
 import { type Denial, permissionDenied } from "./denial.js";
 import { authorizeByGrants } from "./grant-check.js";
+import { coveredServices } from "./recent-restrictions.js";
 import { allows } from "./roles.js";
 import { subjectsOf } from "./subjects.js";
 
@@ -54,6 +55,11 @@ function byGrants(
   call: Call<unknown, unknown>,
   services: Services,
 ): Services | Promise<Services> {
+  const request = { operation, identity, call, services };
+  // Before all that the decision reads: a commit meanwhile then makes the next request decide again.
+  const version = services.grants.version();
+  const covered = coveredServices(request, version);
+  if (covered) return covered;
   const subjects = subjectsOf(identity);
   const decide = (held: readonly HeldGrants[]): Services | Promise<Services> => {
     const isRoleEnough = allows(identity.role, operation.permission);
@@ -63,7 +69,7 @@ function byGrants(
         isRoleEnough ? adminNeeded(operation) : roleNeeded(operation),
       );
     }
-    return authorizeByGrants({ operation, identity, call, services, held });
+    return authorizeByGrants({ ...request, held, version });
   };
   const held = services.grants.heldSync(subjects);
   return held ? decide(held) : services.grants.held(subjects).then(decide);

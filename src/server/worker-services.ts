@@ -57,6 +57,7 @@ export function workerServices(dependencies: WorkerDependencies): {
       isDatabaseSync: (name: string) => localDatabases?.isDatabaseSync(name),
     }),
     grants: mainThread.remote<Grants>("grants", {
+      version: () => localGrants.version(),
       heldSync: (subjects) => localGrants.heldSync(subjects),
       held: (subjects) => localGrants.held(subjects),
     }),

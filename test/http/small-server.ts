@@ -60,7 +60,7 @@ export function setupSmallServer(options: SmallServerOptions): SmallServer {
       requests: RequestMetrics.create([], 1),
       log: options.log ?? createLogger("silent"),
       // No caller has a grant.
-      grants: { heldSync: () => [], held: async () => [] },
+      grants: { version: () => undefined, heldSync: () => [], held: async () => [] },
     } as unknown as Services,
     operations: options.operations,
     translations: options.translations ?? [],

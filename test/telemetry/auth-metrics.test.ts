@@ -50,7 +50,7 @@ it.each([1, 2])("the caches count hits and misses of all %d threads", async (thr
   expect(tokens?.misses).toBeLessThanOrEqual(threads);
   expect((tokens?.hits ?? 0) + (tokens?.misses ?? 0)).toBeGreaterThanOrEqual(asked);
   expect((grants?.hits ?? 0) + (grants?.misses ?? 0)).toBeGreaterThanOrEqual(asked);
-  expect((privileges?.hits ?? 0) + (privileges?.misses ?? 0)).toBe(asked);
+  expect((privileges?.hits ?? 0) + (privileges?.misses ?? 0)).toBe(2 * asked);
   expect(await metric(client, `joust_identity_provider_fetches_total{result="ok"}`)).toBe(threads);
   expect(await metric(client, "joust_identity_provider_unreachable")).toBe(0);
   const since = (await metric(client, "joust_identity_provider_keys_timestamp_seconds")) ?? 0;

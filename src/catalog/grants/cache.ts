@@ -24,12 +24,19 @@ class CurrentGrants implements CachedGrants {
   readonly #cache: CurrentCache<HeldGrants>;
   #loads = 0;
 
-  constructor(db: CatalogReads, reader: CurrentReader) {
+  constructor(
+    db: CatalogReads,
+    private readonly reader: CurrentReader,
+  ) {
     const find = reader.prepareAll(grantRows(db).where("subject", "=", ""));
     this.#cache = new CurrentCache(reader, (subject) => {
       this.#loads++;
       return new HeldGrants(find(subject));
     });
+  }
+
+  version(): number {
+    return this.reader.version();
   }
 
   heldSync(subjects: readonly string[]): readonly HeldGrants[] {
@@ -65,6 +72,10 @@ class TimedGrants implements CachedGrants {
   constructor(
     private readonly fetch: (subjects: readonly string[]) => Promise<readonly GrantRow[]>,
   ) {}
+
+  version(): undefined {
+    return undefined;
+  }
 
   heldSync(subjects: readonly string[]): readonly HeldGrants[] | undefined {
     const now = performance.now();

@@ -61,6 +61,11 @@ export interface GrantEntry {
 
 /** What authorization reads. */
 export interface GrantLookup {
+  /**
+   * SQLite: a number that changes with each commit to the catalog. What follows from grants and records of tables holds
+   * as long as the number stays the same. Undefined with Postgres.
+   */
+  version(): number | undefined;
   /** The grants of each subject, from memory. Undefined: only `held` can answer. */
   heldSync(subjects: readonly string[]): readonly HeldGrants[] | undefined;
   /**

@@ -43,6 +43,10 @@ export class SqlGrants implements Grants {
     this.#cache = cachedGrants(db, (subjects) => this.rowsOf(subjects));
   }
 
+  version(): number | undefined {
+    return this.#cache.version();
+  }
+
   heldSync(subjects: readonly string[]): readonly HeldGrants[] | undefined {
     return this.#cache.heldSync(subjects);
   }
