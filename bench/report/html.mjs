@@ -1,4 +1,5 @@
 /** @import { Report, Result } from "../types.js" */
+import { accessShares } from "../judge/access-shares.mjs";
 import { judgeGoals } from "../judge/goals.mjs";
 import { columns } from "./columns.mjs";
 import { figure } from "./format.mjs";
@@ -20,6 +21,7 @@ export function htmlReport(report) {
       section(title, results, report, hueOf),
     ),
     goalTable(report),
+    accessTable(report),
     builtTable(report),
     gapTable(report),
   ]);
@@ -92,6 +94,15 @@ function goalTable(report) {
     met ? "met" : "missed",
   ]);
   return `<h2>Goals</h2>${htmlTable(heads, rows)}`;
+}
+
+/** @param {Report} report */
+function accessTable(report) {
+  const shares = accessShares(report);
+  if (shares.length === 0) return "";
+  const heads = [{ head: "part", words: true }, { head: "%" }, { head: "µs" }];
+  const rows = shares.map(({ part, share, micros }) => [part, figure(share * 100), figure(micros)]);
+  return `<h2>Processor time of access</h2>${htmlTable(heads, rows)}`;
 }
 
 /** @param {Report} report */

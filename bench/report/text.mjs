@@ -1,4 +1,5 @@
 /** @import { Report, Result } from "../types.js" */
+import { accessShares } from "../judge/access-shares.mjs";
 import { judgeGoals } from "../judge/goals.mjs";
 import { columns } from "./columns.mjs";
 import { count, figure, size } from "./format.mjs";
@@ -9,7 +10,7 @@ export function textReport(report) {
   for (const [title, results] of byScenario(report.results)) {
     lines.push(title, ...table(results, report), "");
   }
-  lines.push(...goalLines(report));
+  lines.push(...goalLines(report), ...accessLines(report));
   if (report.built.length > 0) {
     lines.push("build steps");
     lines.push(
@@ -42,6 +43,14 @@ function goalLines(report) {
     ({ goal, reached, met }) => `  ${met ? "met   " : "missed"}  ${goal}: ${figure(reached)}`,
   );
   return ["goals", ...lines, ""];
+}
+
+/** @param {Report} report */
+function accessLines(report) {
+  const lines = accessShares(report).map(
+    ({ part, share, micros }) => `  ${part}: ${figure(share * 100)} %, ${figure(micros)} µs`,
+  );
+  return lines.length > 0 ? ["processor time of access", ...lines, ""] : [];
 }
 
 /** @param {import("../types.js").Gap} gap */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { accessShares } from "../../bench/judge/access-shares.mjs";
 import { judgeGoals } from "../../bench/judge/goals.mjs";
 import { Rounds } from "../../bench/measure/rounds.mjs";
 import { htmlReport } from "../../bench/report/html.mjs";
@@ -128,6 +129,30 @@ test("write goals are judged at their own client counts, by rate and by ratio", 
     ["insert-1: 150 requests/s", 149, false],
     ["insert-64: 5000 requests/s", 5000, true],
   ]);
+});
+
+test("a report has the processor time of authentication and of authorization, each for itself", () => {
+  const titles = ["joust", "joust-read", "joust-granted"].map((key) => ({
+    key,
+    title: `a ${key}`,
+  }));
+  const times = [0.17, 0.172, 0.175];
+  const results = titles.flatMap(({ title }, at) =>
+    rounds("points", title, [100]).map((one) => ({ ...one, cpuSecondsPer1000: times[at] ?? 0 })),
+  );
+  const measured = { ...report(1), contenders: titles, results };
+  const shares = accessShares(measured);
+  expect(shares.map(({ part }) => part)).toEqual([
+    "points, 8 clients: authentication by a stored key",
+    "points, 8 clients: authorization by grants",
+  ]);
+  expect(shares[0]?.share).toBeCloseTo(0.002 / 0.172);
+  expect(shares[1]?.micros).toBeCloseTo(3);
+  const line = "points, 8 clients: authorization by grants: 1.71 %, 3 µs";
+  expect(textReport(measured)).toContain(line);
+  expect(htmlReport(measured)).toContain("<h2>Processor time of access</h2>");
+  const withoutRead = results.filter(({ contender }) => contender !== "a joust-read");
+  expect(accessShares({ ...measured, results: withoutRead })).toEqual([]);
 });
 
 test("the HTML page loads no external resource and escapes names", () => {
