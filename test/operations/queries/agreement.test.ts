@@ -25,9 +25,24 @@ function mismatch(text: string): string | undefined {
   const body: Json = JSON.parse(text);
   const result = Value.Errors(queryRequest, [], body).First();
   if (result) return `${result.path}: ${result.message}`;
-  return containers(body.full_text_query ?? {})
+  return containers(known(body.full_text_query ?? {}) as Json)
     .map(beyondSchema)
     .find(Boolean);
+}
+
+/** The names of all members that the schema has at any place. */
+const members = new Set<string>();
+JSON.stringify(queryRequest, (name, value) => {
+  if (name === "properties") for (const member of Object.keys(value)) members.add(member);
+  return value;
+});
+
+/** A value without members of other names, which both sides ignore with all that is in them. */
+function known(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(known);
+  if (typeof value !== "object" || value === null) return value;
+  const own = Object.entries(value).filter(([name]) => members.has(name));
+  return Object.fromEntries(own.map(([name, member]) => [name, known(member)]));
 }
 
 /**
