@@ -15,7 +15,6 @@ use lance::dataset::optimize::{
 };
 use lance::dataset::rowids::inline_row_lineage_max_bytes;
 use lance::index::DatasetIndexExt;
-use lance_core::datatypes::{NullabilityComparison, SchemaCompareOptions};
 use lance_table::format::Fragment;
 use lance_table::system_index::is_system_index;
 use serde::{Deserialize, Serialize};
@@ -156,7 +155,7 @@ impl CheckParts for GroupChecks {
             if !names.insert(file) {
                 return Err(refused(file, "is there twice"));
             }
-            new_fragments.push(self.fragment(file).await?);
+            new_fragments.push(self.files.fragment(file).await?);
         }
         let rows = new_fragments.iter().filter_map(Fragment::num_rows);
         let (rows, expected) = (rows.sum::<usize>() as u64, task.units);
@@ -187,29 +186,6 @@ impl CheckParts for GroupChecks {
             original_fragments,
             row_addrs,
         })
-    }
-}
-
-impl GroupChecks {
-    /// The fragment of a file that a worker wrote, without its lineage.
-    async fn fragment(&self, file: &str) -> Result<Fragment> {
-        let stored = self.files.open(file).await?;
-        let comparison = SchemaCompareOptions {
-            compare_nullability: NullabilityComparison::Ignore,
-            ..SchemaCompareOptions::default()
-        };
-        stored
-            .file_schema
-            .check_compatible(self.source.schema(), &comparison)
-            .map_err(|_| refused(file, "has other columns"))?;
-        let rows = usize::try_from(stored.num_rows).unwrap_or(usize::MAX);
-        if rows == 0 {
-            return Err(refused(file, "has no rows"));
-        }
-        let mut fragment = Fragment::new(0);
-        fragment.files = vec![self.source.create_data_file(file, None).await?];
-        fragment.physical_rows = Some(rows);
-        Ok(fragment)
     }
 }
 

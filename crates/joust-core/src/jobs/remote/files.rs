@@ -6,9 +6,11 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use lance::Dataset;
+use lance_core::datatypes::{NullabilityComparison, SchemaCompareOptions};
 use lance_file::reader::{CachedFileMetadata, FileReader};
 use lance_io::scheduler::{ScanScheduler, SchedulerConfig};
 use lance_io::utils::CachedFileSize;
+use lance_table::format::Fragment;
 use object_store::ObjectStoreExt;
 
 use crate::error::{Error, Result};
@@ -77,6 +79,27 @@ impl WorkerFiles {
                 true => refused(file, "is damaged"),
                 false => error.into(),
             })
+    }
+
+    /// A new fragment with only this file, which has rows of the table. It has no lineage.
+    pub async fn fragment(&self, file: &str) -> Result<Fragment> {
+        let stored = self.open(file).await?;
+        let comparison = SchemaCompareOptions {
+            compare_nullability: NullabilityComparison::Ignore,
+            ..SchemaCompareOptions::default()
+        };
+        stored
+            .file_schema
+            .check_compatible(self.dataset.schema(), &comparison)
+            .map_err(|_| refused(file, "has other columns"))?;
+        let rows = usize::try_from(stored.num_rows).unwrap_or(usize::MAX);
+        if rows == 0 {
+            return Err(refused(file, "has no rows"));
+        }
+        let mut fragment = Fragment::new(0);
+        fragment.files = vec![self.dataset.create_data_file(file, None).await?];
+        fragment.physical_rows = Some(rows);
+        Ok(fragment)
     }
 
     /// Takes note that a task has got a file.

@@ -9,7 +9,6 @@ use futures::Stream;
 use lance::Dataset;
 use lance::dataset::fragment::FileFragment;
 use lance::dataset::rowids::load_row_id_sequence;
-use lance_core::datatypes::{NullabilityComparison, SchemaCompareOptions};
 use lance_table::format::Fragment;
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +171,6 @@ impl RemoteFragments<'_> {
         };
         let checks = RowChecks {
             files: WorkerFiles::of(self.view.clone(), remote.began()),
-            view: self.view.clone(),
             source: self.source.clone(),
             has_function: function.is_some(),
             room,
@@ -185,7 +183,6 @@ impl RemoteFragments<'_> {
 /// Checks the rows of workers.
 struct RowChecks {
     files: WorkerFiles,
-    view: Arc<Dataset>,
     source: Arc<Dataset>,
     has_function: bool,
     room: Option<u64>,
@@ -205,7 +202,7 @@ impl CheckParts for RowChecks {
             if !names.insert(file) {
                 return Err(refused(file, "is there twice"));
             }
-            fragments.push(self.fragment(file).await?);
+            fragments.push(self.files.fragment(file).await?);
         }
         let rows = fragments.iter().filter_map(|one| one.physical_rows);
         let rows = rows.sum::<usize>() as u64;
@@ -240,27 +237,6 @@ impl CheckParts for RowChecks {
 }
 
 impl RowChecks {
-    /// The fragment of a file that a worker wrote.
-    async fn fragment(&self, file: &str) -> Result<Fragment> {
-        let stored = self.files.open(file).await?;
-        let comparison = SchemaCompareOptions {
-            compare_nullability: NullabilityComparison::Ignore,
-            ..SchemaCompareOptions::default()
-        };
-        stored
-            .file_schema
-            .check_compatible(self.view.schema(), &comparison)
-            .map_err(|_| refused(file, "has other columns"))?;
-        let rows = usize::try_from(stored.num_rows).unwrap_or(usize::MAX);
-        if rows == 0 {
-            return Err(refused(file, "has no rows"));
-        }
-        let mut fragment = Fragment::new(0);
-        fragment.files = vec![self.view.create_data_file(file, None).await?];
-        fragment.physical_rows = Some(rows);
-        Ok(fragment)
-    }
-
     /// The ids of the rows that a worker has selected, which are `rows`.
     async fn ids(&self, source: &Fragment, selected: Option<&str>, rows: u64) -> Result<Vec<u64>> {
         let selected = selected.and_then(|text| STANDARD.decode(text).ok());
