@@ -13,10 +13,10 @@ import { type OpenCatalog, openCatalog } from "../../../src/server/open-catalog.
 import { createLogger } from "../../../src/telemetry/logger.js";
 import { tempDir } from "../../harness/temp.js";
 
-const SUBJECT = "user:https://issuer#somebody";
+const SUBJECT = "user:https://issuer#a";
 const NAMESPACE = namespaceObject(["a"]);
 const call = { id: ["a", "t"] } as unknown as Call<unknown, unknown>;
-const somebody = (): Identity => ({ id: SUBJECT, name: "somebody", role: "none", groups: [] });
+const newCaller = (): Identity => ({ id: SUBJECT, name: "a", role: "none", groups: [] });
 
 const operationWith = (privilege: Privilege): Operation =>
   operation({
@@ -65,7 +65,7 @@ function setupServices(version: () => number | undefined = () => store.grants.ve
 
 it("the grants of equal requests are looked up once for each state of the catalog", async () => {
   const { services, lookups } = setupServices();
-  const caller = somebody();
+  const caller = newCaller();
   const visible = authorize(read, caller, call, services);
   for (let request = 0; request < 5; request++) {
     expect(authorize(read, caller, call, services)).toBe(visible);
@@ -78,7 +78,7 @@ it("the grants of equal requests are looked up once for each state of the catalo
 
 it("other callers, operations, objects and services are checked for themselves", async () => {
   const { services, lookups } = setupServices();
-  const caller = somebody();
+  const caller = newCaller();
   authorize(read, caller, call, services);
   await expect(authorize(read, { ...caller, id: "user:x#y" }, call, services)).rejects.toThrow();
   await expect(authorize(operationWith("insert"), caller, call, services)).rejects.toThrow(
@@ -92,7 +92,7 @@ it("other callers, operations, objects and services are checked for themselves",
 
 it("a revocation takes effect at once, and that of another process within milliseconds", async () => {
   const { services } = setupServices();
-  const caller = somebody();
+  const caller = newCaller();
   authorize(read, caller, call, services);
   await store.grants.revoke(SUBJECT, NAMESPACE, ["select"]);
   await expect(authorize(read, caller, call, services)).rejects.toThrow(/does not exist/);
@@ -105,7 +105,7 @@ it("a revocation takes effect at once, and that of another process within millis
 
 it("without a version of the catalog, each request looks its grants up", () => {
   const { services, lookups } = setupServices(() => undefined);
-  const caller = somebody();
+  const caller = newCaller();
   const visible = authorize(read, caller, call, services);
   expect(authorize(read, caller, call, services)).toBe(visible);
   expect(lookups()).toBe(2);
