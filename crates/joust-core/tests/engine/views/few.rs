@@ -1,5 +1,7 @@
 //! A view of some rows of a table.
 
+use std::time::Duration;
+
 use joust_core::jobs::maintenance::{Compact, Compacted};
 use joust_core::table::Update;
 use joust_core::{Table, WorkContext};
@@ -33,6 +35,24 @@ pub async fn set(table: &Table, column: &str, value: &str, predicate: &str) {
         predicate: Some(predicate.into()),
     };
     table.update(update).await.unwrap();
+}
+
+/// Cleans up until no version is in use, and returns how many versions it removed: a task of Lance may keep the dataset
+/// of a finished query a little longer.
+pub async fn clean_up(table: &Table) -> u64 {
+    let cleaned = async {
+        let mut versions = 0;
+        loop {
+            let cleaned = table.clean_up(Duration::ZERO, None).await.unwrap();
+            versions += cleaned.versions;
+            if cleaned.in_use == 0 {
+                return versions;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, cleaned).await.unwrap()
 }
 
 pub async fn compact(table: &Table) -> Compacted {
