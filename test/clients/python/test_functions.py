@@ -88,6 +88,43 @@ def embed(batch: pa.RecordBatch) -> np.ndarray:
     assert opened.count_rows("embedding is null") == 0
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32", ">f8", "int64", "strided", "masked"])
+def test_a_function_returns_numpy_numbers(table, columns, kind):
+    source = f"""
+import numpy as np
+
+def halves(id: pa.Array) -> np.ndarray:
+    ids = np.array(id.to_pylist())
+    if {kind!r} == "strided":
+        return np.repeat(ids, 2)[::2] / 2
+    if {kind!r} == "masked":
+        return np.ma.masked_array(ids, ids == 4) / 2
+    return (ids / 2).astype({kind!r})
+"""
+    columns.declare("half", source, ["id"], FLOAT, entry="halves")
+    columns.fill("half")
+    half = (lambda i: i // 2) if kind == "int64" else (lambda i: i / 2)
+    expected = {i: half(i) for i in range(10)}
+    if kind == "masked":
+        expected[4] = None
+    assert values(table, "half") == expected
+
+
+def test_a_function_that_returns_vectors_of_numpy_does_not_import_pandas(table, columns):
+    source = """
+import sys
+import numpy as np
+
+def is_imported(id: pa.Array) -> np.ndarray:
+    return np.full((len(id), 2), "pandas" in sys.modules, np.float32)
+"""
+    vector = {"type": "fixed_size_list", "length": 2, "fields": [float_item()]}
+    columns.declare("pandas", source, ["id"], vector, entry="is_imported")
+    # The first call has 8 of the 10 rows.
+    columns.fill("pandas")
+    assert {tuple(one) for one in values(table, "pandas").values()} == {(0, 0)}
+
+
 def test_a_class_is_created_once_for_each_process(table, columns):
     class Model:
         def __init__(self):

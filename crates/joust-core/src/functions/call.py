@@ -1,6 +1,7 @@
 """Calls a function of joust: row by row, with arrays, or with a batch. worker.py uses it."""
 
 import functools
+import sys
 
 MOST_MESSAGE = 500
 
@@ -170,14 +171,35 @@ class Call:
                         f"the function returned vectors of {result.shape[1]} values "
                         f"for a column of {wanted.list_size}"
                     )
-                flat = pyarrow.array(result.reshape(-1), wanted.value_type)
-                result = pyarrow.FixedSizeListArray.from_arrays(flat, type=wanted)
+                flat = result.reshape(-1)
+                numbers = numbers_of(flat, wanted.value_type)
+                if numbers is None:
+                    numbers = pyarrow.array(flat, wanted.value_type)
+                result = pyarrow.FixedSizeListArray.from_arrays(numbers, type=wanted)
             else:
                 # numpy arrays of several dimensions are sequences of arrays.
-                result = pyarrow.array(list(result), wanted)
+                numbers = numbers_of(result, wanted)
+                result = pyarrow.array(list(result), wanted) if numbers is None else numbers
         if len(result) != rows:
             raise ValueError(f"the function returned {len(result)} values for {rows} rows")
         return result if result.type == wanted else result.cast(wanted)
+
+
+def numbers_of(values, wanted):
+    """A numpy array of one dimension as an array of this type, if it has the same numbers; else None.
+
+    The first call of pyarrow.array imports pandas, if it is installed. That takes longer than to start the process.
+    """
+    import pyarrow
+
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(values) is not numpy.ndarray or values.ndim != 1:
+        return None
+    is_number = pyarrow.types.is_integer(wanted) or pyarrow.types.is_floating(wanted)
+    if not is_number or values.dtype != numpy.dtype(wanted.to_pandas_dtype()):
+        return None
+    buffer = pyarrow.py_buffer(numpy.ascontiguousarray(values))
+    return pyarrow.Array.from_buffers(wanted, len(values), [None, buffer])
 
 
 def style_of(target):

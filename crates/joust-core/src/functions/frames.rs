@@ -15,6 +15,9 @@ const MOST_HEADER_BYTES: u32 = 64 << 20;
 /// The largest body.
 const MOST_BODY_BYTES: u64 = 1 << 31;
 
+/// Memory for a frame before it arrives. The values of a usual call fit in.
+const FIRST_BYTES: u64 = 4 << 20;
+
 /// Writes a frame.
 pub fn write(to: &mut impl Write, header: &impl Serialize, body: &[u8]) -> io::Result<()> {
     let header = serde_json::to_vec(header)?;
@@ -39,9 +42,9 @@ pub fn read<H: DeserializeOwned>(from: &mut impl Read) -> io::Result<(H, Vec<u8>
     Ok((header, read_bytes(from, body)?))
 }
 
-/// Takes memory only for bytes that arrive.
+/// Takes more memory than [`FIRST_BYTES`] only for bytes that arrive.
 fn read_bytes(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(length.min(FIRST_BYTES) as usize);
     from.take(length).read_to_end(&mut bytes)?;
     match bytes.len() as u64 == length {
         true => Ok(bytes),

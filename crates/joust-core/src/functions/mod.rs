@@ -68,7 +68,8 @@ impl Functions {
             Code::Unsupported,
             format!(
                 "{what} is computed by the Python function `{function}`, and this server runs no \
-                 functions: an administrator can start it with --functions subprocess"
+                 functions: an administrator can start it with --functions subprocess, or with \
+                 --functions ray for a cluster"
             ),
         )
     }
