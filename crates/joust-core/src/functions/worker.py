@@ -17,6 +17,8 @@ import sys
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
+# The most that Linux gives a user without privileges.
+PIPE_BYTES = 1 << 20
 
 
 # Frames
@@ -37,6 +39,19 @@ def write_frame(sink, header, body=b""):
     sink.write(encoded)
     sink.write(body)
     sink.flush()
+
+
+def enlarge(pipe):
+    """Lets a pipe hold the values of a usual call. A smaller one makes each side wait for the other many times."""
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except (OSError, AttributeError):
+        # The user has too many large pipes, or Python is older than 3.10.
+        pass
 
 
 # Limits
@@ -192,6 +207,8 @@ def main():
     die_with_parent()
     # What the function prints must not get into the frames.
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    enlarge(source)
+    enlarge(sink)
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
