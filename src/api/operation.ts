@@ -34,6 +34,8 @@ export type Body<S extends TSchema = TSchema> =
 export interface Call<Params, Payload> {
   readonly dialect: Dialect;
   readonly requestId: string;
+  /** The id of the caller; see Identity. */
+  readonly callerId: string;
   /** The object in the path: namespace components, then the object's name; [] is the root namespace. */
   readonly id: readonly string[];
   /**

@@ -19,6 +19,8 @@ export interface TableRecord {
   storageOptions: Record<string, string>;
   /** The table has only a name and a location: no version of it is known. */
   declared: boolean;
+  /** The id of the caller that created it; null if that is not known. No reply contains it. */
+  creator: string | null;
   /** Present if the caller of the request may not use all rows. The catalog never sets it. */
   restriction?: RowRestriction;
 }
@@ -36,11 +38,15 @@ export interface Declaration {
   /** See `ReserveOptions`. */
   isLocationTaken?: boolean | undefined;
   properties: Record<string, string>;
+  /** See `TableRecord`. */
+  creator: string | null;
 }
 
 export interface ReserveOptions {
   properties: Record<string, string>;
   storageOptions: Record<string, string>;
+  /** See `TableRecord`. */
+  creator: string | null;
   key?: string;
   /** Files exist at the default location of the name. Absent: the catalog checks local disks. */
   isLocationTaken?: boolean;
@@ -76,6 +82,8 @@ export interface ListingOptions {
   readonly visible?: VisibleObjects;
   /** Only tables below this namespace. */
   readonly within?: NamespacePath;
+  /** Only tables that this caller created. */
+  readonly creator?: string;
 }
 
 /** A table is *reserved* while its first version is written, *live* when requests see it, and *dropped*. */
@@ -177,7 +185,8 @@ export interface Catalog {
     deregister?: readonly TableId[];
   }): Promise<{ declared: TableRecord[]; deregistered: TableRecord[] }>;
   /**
-   * Registers existing files as a table. With `replace`, the table of that name is `replaced`; its files stay.
+   * Registers existing files as a table. With `replace`, the table of that name is `replaced`; its files stay. A table
+   * that has the location already gets other properties and keeps its creator.
    *
    * @throws code 5 when the name exists and `replace` is false, or when the location belongs to another table
    */

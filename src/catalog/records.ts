@@ -19,6 +19,7 @@ export const TABLE_COLUMNS = [
   "properties",
   "storage_options",
   "declared",
+  "creator",
 ] as const;
 
 export const tableRecord = (
@@ -30,4 +31,5 @@ export const tableRecord = (
   properties: JSON.parse(row.properties),
   storageOptions: JSON.parse(row.storage_options),
   declared: row.declared !== 0,
+  creator: row.creator,
 });

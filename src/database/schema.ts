@@ -42,6 +42,8 @@ export interface TablesRow {
   /** The server that writes (reserved, declared 2) or removes (dropped) its files. */
   owner: string;
   created_at: number;
+  /** The id of the caller that created it. Null: joust adopted it, or a version without this column made it. */
+  creator: string | null;
 }
 
 /** Locations of deregistered tables: neither adoption nor a new table may use them. */

@@ -274,6 +274,7 @@ export class FlightCall {
     return {
       dialect: "namespace",
       requestId: this.#requestId,
+      callerId: this.#requireIdentity().id,
       id: database,
       database,
       path: {},

@@ -1,11 +1,13 @@
 import type { Attempt } from "../api/idempotency/idempotency.js";
 import type { Call, Dialect } from "../api/operation.js";
+import type { Identity } from "../auth/authenticator.js";
 import type { Freshness } from "../tables/target.js";
 import type { HttpRequest } from "./http-request.js";
 
 /** The view of a request that the handler of an operation gets. */
 export class RequestCall implements Call<unknown, unknown> {
   readonly requestId: string;
+  readonly callerId: string;
   attempt: Attempt | undefined;
   readonly #request: HttpRequest;
 
@@ -24,6 +26,7 @@ export class RequestCall implements Call<unknown, unknown> {
   ) {
     this.#request = request;
     this.requestId = request.requestId;
+    this.callerId = (request.identity as Identity).id;
   }
 
   header(name: string): string {

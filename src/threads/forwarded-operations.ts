@@ -16,9 +16,9 @@ export const forwardToMainThread = (
   operations.map((operation) => {
     if (!operation.mainThreadOnly) return operation;
     const handle = (_: Services, call: Call<unknown, unknown>) => {
-      const { dialect, requestId, id, database, path } = call;
+      const { dialect, requestId, callerId, id, database, path } = call;
       const { params, payload, context, fresh, attempt } = call;
-      const named = { dialect, requestId, id, database, path };
+      const named = { dialect, requestId, callerId, id, database, path };
       const forwarded = { ...named, params, payload, context, fresh, attempt };
       return mainThread.call("operations", "handle", [operation.id, forwarded]) as Promise<Reply>;
     };

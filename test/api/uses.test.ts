@@ -52,6 +52,7 @@ function recordingServices() {
 const call = {
   dialect: "namespace",
   requestId: "r",
+  callerId: "c",
   id: ["n", "t"],
   database: [],
   path: {},

@@ -82,6 +82,7 @@ describe("tables written by other tools", () => {
       const reserved = await store.catalog.reserveTable(["making"], {
         properties: {},
         storageOptions: {},
+        creator: null,
       });
       for (const { id, location } of [known, moved, dropped, reserved]) {
         mkdirSync(location);
@@ -133,7 +134,7 @@ describe("tables written by other tools", () => {
       const { root, start } = await adopting(test, await test.open());
       const catalog = await start();
       root.put(["t"]);
-      const nothing = { properties: {}, storageOptions: {} };
+      const nothing = { properties: {}, storageOptions: {}, creator: null };
       await expect(catalog.reserveTable(["t"], nothing)).rejects.toMatchObject({ code: 5 });
     });
 

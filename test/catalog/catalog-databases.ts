@@ -72,8 +72,9 @@ export async function makeTable(
   { catalog }: Pick<OpenCatalog, "catalog">,
   id: readonly string[],
   properties: Record<string, string> = {},
+  creator: string | null = null,
 ) {
-  const table = await catalog.reserveTable(id, { properties, storageOptions: {} });
+  const table = await catalog.reserveTable(id, { properties, storageOptions: {}, creator });
   await catalog.activateTable(table.key);
   return table;
 }

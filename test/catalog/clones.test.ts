@@ -4,7 +4,7 @@ import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-table-re
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { describeOnEachDatabase, makeTable, quiet } from "./catalog-databases.js";
 
-const nothing = { properties: {}, storageOptions: {} };
+const nothing = { properties: {}, storageOptions: {}, creator: null };
 
 async function makeClone(
   { catalog }: Pick<OpenCatalog, "catalog">,
@@ -134,12 +134,12 @@ describe("the records of shallow clones", () => {
       const clone = await makeClone(store, "clone", source);
       await catalog.changeTables({ deregister: [["source"], ["clone"]] });
       expect(await catalog.hasClones(source.location)).toBe(true);
-      const again = { properties: {}, location: source.location, id: ["again"] };
+      const again = { properties: {}, creator: null, location: source.location, id: ["again"] };
       const { table } = await catalog.registerTable(again, { replace: false });
       await catalog.dropTable(["again"]);
       await catalog.orphanTable(table.key);
       expect(await catalog.claimOrphanedTables()).toEqual([]);
-      const back = { properties: {}, location: clone.location, id: ["clone"] };
+      const back = { properties: {}, creator: null, location: clone.location, id: ["clone"] };
       const registered = await catalog.registerTable(back, { replace: false });
       await catalog.dropTable(["clone"]);
       await catalog.forgetTable(registered.table.key);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
 import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
-const nothing = { properties: {}, storageOptions: {} };
+const nothing = { properties: {}, storageOptions: {}, creator: null };
 
 function outcomes(results: readonly PromiseSettledResult<unknown>[]): Record<string, number> {
   const counts: Record<string, number> = {};

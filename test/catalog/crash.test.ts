@@ -11,7 +11,7 @@ function failWrites(catalog: SqlCatalog) {
   return vi.spyOn(db, "write").mockRejectedValue(new Error("the catalog is away"));
 }
 
-const nothing = { properties: {}, storageOptions: {} };
+const nothing = { properties: {}, storageOptions: {}, creator: null };
 
 /** No removal here is of a clone, whose source has a tag. */
 const noTable = (): never => {
@@ -107,7 +107,7 @@ describe("after a server ends", () => {
     it("a declared table accepts its first version after the catalog was unavailable", async () => {
       const { catalog } = await newCatalog().open();
       const { declared } = await catalog.changeTables({
-        declare: [{ id: ["t"], properties: {} }],
+        declare: [{ id: ["t"], properties: {}, creator: null }],
       });
       const [{ key }] = declared as [TableRecord];
       expect(await catalog.claimFirstVersion(key)).toBe(true);

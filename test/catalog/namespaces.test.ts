@@ -88,7 +88,11 @@ describe("namespaces", () => {
       await catalog.dropTable(table.id);
       // Its files are still being removed, which blocks nothing.
       await catalog.dropNamespace(["a", "b"], restrict);
-      await catalog.reserveTable(["a", "making"], { properties: {}, storageOptions: {} });
+      await catalog.reserveTable(["a", "making"], {
+        properties: {},
+        storageOptions: {},
+        creator: null,
+      });
       await expect(catalog.dropNamespace(["a"], restrict)).rejects.toMatchObject(notEmpty);
     });
 
@@ -101,6 +105,7 @@ describe("namespaces", () => {
       const reserved = await catalog.reserveTable(["a", "making"], {
         properties: {},
         storageOptions: {},
+        creator: null,
       });
       const dropped = await catalog.dropNamespace(["a"], cascade);
       expect(dropped?.namespace.properties).toEqual({ kept: "until the end" });

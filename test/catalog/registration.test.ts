@@ -4,8 +4,10 @@ import { clientLocation } from "../../src/catalog/tables/client-location.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
+const nothing = { properties: {}, creator: null };
+
 const declare = async ({ catalog }: OpenCatalog, id: string[], location?: string) =>
-  (await catalog.changeTables({ declare: [{ id, location, properties: {} }] })).declared[0];
+  (await catalog.changeTables({ declare: [{ ...nothing, id, location }] })).declared[0];
 
 describeOnEachDatabase((newCatalog) => {
   it("the catalog declares a table, lists it and confirms it", async () => {
@@ -45,8 +47,8 @@ describeOnEachDatabase((newCatalog) => {
     await makeTable(store, ["old"]);
     const changes = {
       declare: [
-        { id: ["new"], properties: {} },
-        { id: ["old2"], properties: {} },
+        { ...nothing, id: ["new"] },
+        { ...nothing, id: ["old2"] },
       ],
       deregister: [["old"]],
     };
@@ -54,7 +56,7 @@ describeOnEachDatabase((newCatalog) => {
     await expect(catalog.changeTables(changes)).rejects.toMatchObject({ code: 5 });
     expect((await catalog.listTables([], {})).items).toEqual(["old", "old2"]);
     await expect(
-      catalog.changeTables({ declare: [{ id: ["new"], properties: {} }], deregister: [["gone"]] }),
+      catalog.changeTables({ declare: [{ ...nothing, id: ["new"] }], deregister: [["gone"]] }),
     ).rejects.toMatchObject({ code: 4 });
     await expect(catalog.changeTables({ deregister: [["no", "gone"]] })).rejects.toMatchObject({
       code: 1,
@@ -74,7 +76,12 @@ describeOnEachDatabase((newCatalog) => {
     expect((await catalog.adopt(result, async () => "table")).adopted).toEqual([]);
     expect((await makeTable(store, ["t"])).location).not.toBe(table.location);
     await expect(declare(store, ["u"], table.location)).rejects.toMatchObject({ code: 5 });
-    const again = { id: ["back"], location: table.location, properties: { a: "b" } };
+    const again = {
+      ...nothing,
+      id: ["back"],
+      location: table.location,
+      properties: { a: "b" },
+    };
     const registered = await catalog.registerTable(again, { replace: false });
     expect(registered.table).toMatchObject({ ...again, declared: false });
     expect(registered.replaced).toBeUndefined();
@@ -89,7 +96,7 @@ describeOnEachDatabase((newCatalog) => {
     const one = await makeTable(store, ["one"]);
     const two = await makeTable(store, ["two"]);
     await catalog.changeTables({ deregister: [["two"]] });
-    const wanted = { id: ["one"], location: two.location, properties: { x: "y" } };
+    const wanted = { ...nothing, id: ["one"], location: two.location, properties: { x: "y" } };
     await expect(catalog.registerTable(wanted, { replace: false })).rejects.toMatchObject({
       code: 5,
     });

@@ -4,13 +4,13 @@ import { describe, expect, it } from "vitest";
 import { ErrorCode } from "../../src/foundation/errors.js";
 import { describeOnEachDatabase, makeTable } from "./catalog-databases.js";
 
-const nothing = { properties: {}, storageOptions: {} };
+const nothing = { properties: {}, storageOptions: {}, creator: null };
 
 describe("tables", () => {
   describeOnEachDatabase((newCatalog, kind) => {
     it("are visible with all their options once they are published", async () => {
       const { catalog } = await newCatalog().open();
-      const options = { properties: { a: "1" }, storageOptions: { region: "x" } };
+      const options = { properties: { a: "1" }, storageOptions: { region: "x" }, creator: "c" };
       const reserved = await catalog.reserveTable(["t"], options);
       expect(reserved).toMatchObject({ id: ["t"], ...options });
       await expect(catalog.table(["t"])).rejects.toMatchObject({ code: ErrorCode.TableNotFound });

@@ -4,12 +4,18 @@ import type { CatalogDatabase } from "../../src/database/database.js";
 import { openPostgres } from "../../src/database/postgres/open.js";
 import type { CatalogSchema } from "../../src/database/schema.js";
 import { openSqlite } from "../../src/database/sqlite/open.js";
-import { describeOnEachDatabase, quiet, type TestCatalog } from "./catalog-databases.js";
+import { describeOnEachDatabase, makeTable, quiet, type TestCatalog } from "./catalog-databases.js";
 
 /** The names of the migrations that a catalog has. */
 async function recorded(db: Kysely<CatalogSchema>): Promise<string[]> {
   const query = sql<{ name: string }>`select name from joust_migrations order by name`;
   return (await query.execute(db)).rows.map(({ name }) => name);
+}
+
+/** Undoes 0018-table-creators. */
+async function removeCreators(db: Kysely<CatalogSchema>): Promise<void> {
+  await sql`drop index tables_by_creator`.execute(db);
+  await sql`alter table tables drop column creator`.execute(db);
 }
 
 describeOnEachDatabase((newCatalog, kind) => {
@@ -44,6 +50,7 @@ describeOnEachDatabase((newCatalog, kind) => {
       await sql`drop table databases`.execute(connection);
       await sql`drop table auto_refreshes`.execute(connection);
       await sql`drop table clones`.execute(connection);
+      await removeCreators(connection);
       await sql`delete from joust_migrations where name >= '0014'`.execute(connection);
     });
     await db.close();
@@ -51,6 +58,29 @@ describeOnEachDatabase((newCatalog, kind) => {
     const upgraded = await catalog.open("tool");
     const isDatabase = (name: string) => upgraded.catalog.isDatabase(name);
     expect(await Promise.all(["dev", "inner", ""].map(isDatabase))).toEqual([true, false, false]);
+    await upgraded.close();
+  });
+
+  it("the tables of an older catalog have no creator, and later ones have", async () => {
+    const catalog = newCatalog();
+    const older = await catalog.open("tool");
+    const { key } = await makeTable(older, ["old"], {}, "ann");
+    await older.close();
+    const db = await connect(catalog);
+    await db.read.connection().execute(async (connection) => {
+      await removeCreators(connection);
+      await sql`delete from joust_migrations where name >= '0018'`.execute(connection);
+    });
+    await db.close();
+
+    // Two servers that start at the same time.
+    const [upgraded] = await Promise.all([catalog.open("tool"), catalog.open("tool")]);
+    expect(await upgraded.catalog.table(["old"])).toMatchObject({ key, creator: null });
+    await makeTable(upgraded, ["new"], {}, "ann");
+    const ofAnn = { declared: true, creator: "ann" };
+    expect((await upgraded.catalog.listAllTables({}, ofAnn)).items).toEqual([["new"]]);
+    await upgraded.catalog.renameTable(["old"], ["renamed"]);
+    expect(await upgraded.catalog.table(["renamed"])).toMatchObject({ key, creator: null });
     await upgraded.close();
   });
 

@@ -142,7 +142,7 @@ async function declareOne(
 function insertLive(
   t: Write,
   owner: string,
-  { id, properties }: Declaration,
+  { id, properties, creator }: Declaration,
   location: string,
   declared: 0 | 1,
 ): Promise<TableRow | undefined> {
@@ -158,6 +158,7 @@ function insertLive(
     declared,
     owner,
     created_at: Date.now(),
+    creator,
   });
 }
 

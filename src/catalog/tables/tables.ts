@@ -36,6 +36,7 @@ export async function reserveTable(
     declared: 0,
     owner: self,
     created_at: Date.now(),
+    creator: options.creator,
   };
   const { source } = options;
   const insert = async (t: Write) => {

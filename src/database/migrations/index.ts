@@ -11,6 +11,7 @@ import { databaseTable } from "./0014-databases.js";
 import { rowFilters } from "./0015-row-filters.js";
 import { autoRefreshTable } from "./0016-auto-refreshes.js";
 import { cloneTable } from "./0017-clones.js";
+import { tableCreators } from "./0018-table-creators.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -24,6 +25,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0015-row-filters": rowFilters,
   "0016-auto-refreshes": autoRefreshTable(kind),
   "0017-clones": cloneTable(kind),
+  "0018-table-creators": tableCreators(kind),
 });
 
 const MIGRATIONS_TABLE = "joust_migrations";

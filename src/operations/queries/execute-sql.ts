@@ -70,10 +70,11 @@ export const executeSql = operation({
   uses: statementServices,
   async handle(services, call) {
     const [contentType, format] = negotiate(call.header("accept"));
-    const { payload: body, requestId, context, fresh, database, timeLeftMs } = call;
+    const { payload: body, requestId, callerId, context, fresh, database, timeLeftMs } = call;
     const statement = {
       body,
       requestId,
+      callerId,
       context,
       fresh,
       timeLeftMs,

@@ -44,6 +44,7 @@ export interface StatementCall
   extends Pick<
     Call<unknown, unknown>,
     | "requestId"
+    | "callerId"
     | "database"
     | "context"
     | "fresh"
@@ -173,10 +174,11 @@ export class StatementRun {
     { id, params = {}, path = {} }: Input,
     payload: unknown,
   ): Promise<Authorized> {
-    const { requestId, database, context, fresh, timeLeftMs } = this.call;
+    const { requestId, callerId, database, context, fresh, timeLeftMs } = this.call;
     const call: Call<unknown, unknown> = {
       dialect: "namespace",
       requestId,
+      callerId,
       id,
       database,
       path,

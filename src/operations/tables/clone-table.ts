@@ -70,7 +70,7 @@ export const cloneTable = operation({
     },
   },
   uses: ["catalog", "config", "engine", "log", "maintenance"],
-  async handle(services, { id, payload }) {
+  async handle(services, { id, payload, callerId }) {
     const { source_location, source_version: version, source_tag: tag } = payload;
     if (version !== undefined && tag !== undefined) {
       throw invalidInput("source_version and source_tag cannot both be set: a tag names a version");
@@ -87,7 +87,7 @@ export const cloneTable = operation({
       ...(version !== undefined && { version: checkVersion(version) }),
       ...(tag !== undefined && { tag }),
     };
-    const clone = { id, properties: {}, storageOptions: {} };
+    const clone = { id, properties: {}, storageOptions: {}, creator: callerId };
     if (payload.is_shallow === false || !record || !isShareable(record)) {
       return reserveAndWrite(services, clone, (table) => table.cloneFrom(source, state));
     }

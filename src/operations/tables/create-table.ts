@@ -20,6 +20,7 @@ import { checkStorageOptions } from "./storage-options.js";
 
 interface CreateRequest {
   id: readonly string[];
+  creator: string;
   attempt: Attempt | undefined;
   payload: ArrowBody;
   properties: Record<string, string>;
@@ -80,6 +81,7 @@ export const createTable = operation({
     const mode = readMode(call.params.mode);
     const request: CreateRequest = {
       id: call.id,
+      creator: call.callerId,
       attempt: call.attempt,
       payload: call.payload,
       properties: requestedProperties(call),

@@ -13,6 +13,8 @@ export interface NewTable {
   readonly id: readonly string[];
   readonly properties: Record<string, string>;
   readonly storageOptions: Record<string, string>;
+  /** The id of the caller. */
+  readonly creator: string;
   /** The table is a shallow clone of this one. */
   readonly source?: TableRecord;
 }

@@ -4,7 +4,7 @@ import { belowDatabase, inDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { branch, commonMembers, count, delimiter, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
-import type { TableRecord } from "../../catalog/catalog.js";
+import type { Declaration, TableRecord } from "../../catalog/catalog.js";
 import { tableExists } from "../../catalog/failures.js";
 import { namespaceObject, SERVER, tableObject } from "../../catalog/grants/grants.js";
 import { checkTableId } from "../../catalog/names.js";
@@ -101,10 +101,10 @@ export const batchCommitTables = operation({
   storedTables: ({ payload }) =>
     payload.operations.flatMap(({ create_table_version: one }) => (one ? [one] : [])),
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance", "threads"],
-  async handle(services, { payload }) {
+  async handle(services, { callerId, payload }) {
     const { operations } = payload;
     checkSteps(operations);
-    const declare = await checkDeclarations(services, operations);
+    const declare = await checkDeclarations(services, callerId, operations);
     const deregister = operations.flatMap(({ deregister_table: one }) => (one ? [one.id] : []));
     for (const id of deregister) await onDeclared(services, id, async () => {});
     const deletions = operations.flatMap(({ delete_table_versions: one }) =>
@@ -208,15 +208,16 @@ function checkSteps(steps: readonly Step[]): void {
 
 async function checkDeclarations(
   services: Pick<Services, "catalog" | "config" | "engine">,
+  creator: string,
   steps: readonly Step[],
-) {
-  const checked = [];
+): Promise<Declaration[]> {
+  const checked: Declaration[] = [];
   for (const { declare_table: one } of steps) {
     if (!one) continue;
     checkTableId(one.id);
     const location = await checkEmptyLocation(services, one.location);
     if (await isNameUsed(services, one.id)) throw tableExists(one.id);
-    checked.push({ id: one.id, location, properties: one.properties ?? {} });
+    checked.push({ id: one.id, location, properties: one.properties ?? {}, creator });
   }
   return checked;
 }

@@ -32,7 +32,7 @@ export const createMaterializedView = operation({
     includes: ({ payload }) => payload.udtf_spec != null,
   },
   uses: ["catalog", "config", "engine", "jobs", "log", "maintenance"],
-  async handle(services, { id, database, payload, timeLeftMs }) {
+  async handle(services, { id, callerId, database, payload, timeLeftMs }) {
     // First: an invalid name is an error whether or not the source tables exist.
     checkTableId(id);
     const definition = readViewRequest(payload);
@@ -40,7 +40,7 @@ export const createMaterializedView = operation({
       database,
       namespace: id.slice(0, -1),
     });
-    const { record, version } = await createView(services, id, definition, {
+    const { record, version } = await createView(services, { id, creator: callerId }, definition, {
       sources,
       ...timeoutOf({ timeLeftMs }),
     });
@@ -87,11 +87,15 @@ async function resolveSources(
 /** As for a table: reserves the name, writes the view, activates it. */
 async function createView(
   services: Pick<Services, "catalog" | "config" | "engine" | "log">,
-  id: readonly string[],
+  { id, creator }: { id: readonly string[]; creator: string },
   { sql, schema, function: expands, autoRefresh }: ViewDefinition,
   planning: { sources: ViewSource[]; timeoutMs?: number },
 ): Promise<{ record: TableRecord; version: number }> {
-  const record = await services.catalog.reserveTable(id, { properties: {}, storageOptions: {} });
+  const record = await services.catalog.reserveTable(id, {
+    properties: {},
+    storageOptions: {},
+    creator,
+  });
   try {
     const version = await tableHandle(services, record).createView({
       sql,

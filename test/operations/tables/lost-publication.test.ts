@@ -7,7 +7,7 @@ import { tableHandle } from "../../../src/tables/open-table.js";
 import { describeOnEachDatabase, quiet } from "../../catalog/catalog-databases.js";
 import { items } from "../../harness/arrow.js";
 
-const nothing = { properties: {}, storageOptions: {} };
+const nothing = { properties: {}, storageOptions: {}, creator: null };
 const lost = new JoustError(ErrorCode.ServiceUnavailable, "the catalog's answer was lost");
 
 describe("a new table whose publication fails in the catalog", () => {

@@ -21,11 +21,11 @@ export const declareTable = operation({
     includes: ({ payload }) => isAdministrative(payload),
   },
   uses: ["catalog", "config", "engine"],
-  async handle(services, { id, payload }) {
+  async handle(services, { id, callerId, payload }) {
     const location = await checkEmptyLocation(services, payload.location);
     const properties = payload.properties ?? {};
     const { declared } = await services.catalog.changeTables({
-      declare: [{ id, location, properties }],
+      declare: [{ id, location, properties, creator: callerId }],
     });
     return { kind: "json", value: declaredEntry(services, declared[0] as TableRecord) };
   },

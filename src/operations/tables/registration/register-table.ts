@@ -38,7 +38,7 @@ export const registerTable = operation({
   access: accessTo("server", "manage"),
   limited: ["storage"],
   uses: ["catalog", "config", "engine", "jobs", "threads"],
-  async handle(services, { id, payload }) {
+  async handle(services, { id, callerId, payload }) {
     const mode = parseChoice("mode", payload.mode ?? "create", ["create", "overwrite"]);
     const location = clientLocation(services.config.root, payload.location);
     await checkNotInTable(services, location);
@@ -48,7 +48,7 @@ export const registerTable = operation({
       );
     }
     const { table, replaced } = await services.catalog.registerTable(
-      { id, location, properties: payload.properties ?? {} },
+      { id, location, properties: payload.properties ?? {}, creator: callerId },
       { replace: mode === "overwrite" },
     );
     if (replaced) await endTableWork(services, replaced);
