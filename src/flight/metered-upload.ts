@@ -21,7 +21,7 @@ export class MeteredUpload {
     private readonly rows: ArrivingRows,
   ) {
     this.#timer = setInterval(() => this.#count(), INTERVAL_MILLIS);
-    // Afterwards the admission knows the free bytes of the namespace.
+    // Afterwards the admission knows the free bytes.
     admission.checkStorage()?.catch((error) => this.#refuse(error));
   }
 

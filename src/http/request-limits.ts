@@ -30,8 +30,8 @@ export function admitRequest(
 }
 
 /**
- * Checks the rows and bytes of the namespace of an operation that is a part of a request: a change by a SQL statement.
- * Resolves to what the limits count of it.
+ * Checks the rows and bytes of the caller and of the namespace of an operation that is a part of a request: a change by a
+ * SQL statement. Resolves to what the limits count of it.
  *
  * @throws LimitExceeded
  */

@@ -4,13 +4,12 @@ import { basename } from "node:path";
 import { parseDocument } from "yaml";
 import { ConfigError, size } from "../config/option.js";
 import {
-  callerLimitNames,
   type LimitEntries,
   type LimitEntry,
   type LimitName,
   type LimitRules,
+  limitNames,
   type Rate,
-  storageLimitNames,
 } from "./limit-rules.js";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -81,14 +80,14 @@ export function parseLimits(text: string, file: string): LimitRules {
   const defaults = membersOf(content.defaults ?? {}, at("defaults"), file, ["caller", "namespace"]);
   return {
     defaults: {
-      caller: entry(defaults.caller ?? {}, "defaults.caller", file, false),
-      namespace: entry(defaults.namespace ?? {}, "defaults.namespace", file, true),
+      caller: entry(defaults.caller ?? {}, "defaults.caller", file),
+      namespace: entry(defaults.namespace ?? {}, "defaults.namespace", file),
     },
     keys: entries(content.keys, "keys", file),
     users: entries(content.users, "users", file),
     groups: entries(content.groups, "groups", file),
     roles: entries(content.roles, "roles", file),
-    namespaces: entries(content.namespaces, "namespaces", file, true),
+    namespaces: entries(content.namespaces, "namespaces", file),
     unauthenticated: unauthenticated(content.unauthenticated ?? {}, file),
   };
 }
@@ -109,21 +108,20 @@ function objectOf(value: unknown, label: string): Members {
   throw new ConfigError(`${label} must be an object, got ${JSON.stringify(value)}`);
 }
 
-function entries(value: unknown, section: string, file: string, isNamespace = false): LimitEntries {
+function entries(value: unknown, section: string, file: string): LimitEntries {
   const members = objectOf(value ?? {}, `${section} in ${file}`);
   return Object.fromEntries(
     Object.entries(members).map(([name, limits]) => [
       name,
-      entry(limits, `${section}.${name}`, file, isNamespace),
+      entry(limits, `${section}.${name}`, file),
     ]),
   );
 }
 
-function entry(value: unknown, path: string, file: string, isNamespace: boolean): LimitEntry {
-  const names = isNamespace ? [...callerLimitNames, ...storageLimitNames] : callerLimitNames;
-  const members = membersOf(value ?? {}, `${path} in ${file}`, file, names);
+function entry(value: unknown, path: string, file: string): LimitEntry {
+  const members = membersOf(value ?? {}, `${path} in ${file}`, file, limitNames);
   const limits: Partial<Record<LimitName, number | null>> = {};
-  for (const name of names) {
+  for (const name of limitNames) {
     if (members[name] === undefined) continue;
     limits[name] = limitValue(name, members[name], `${path}.${name} in ${file}`);
   }
@@ -206,7 +204,7 @@ function unauthenticated(value: unknown, file: string): LimitRules["unauthentica
 }
 
 function budget(members: Members, path: string, file: string, fallback: Rate): Rate {
-  const limits = entry(members, path, file, false);
+  const limits = entry(members, path, file);
   const perSecond = limits.requests_per_second;
   if (perSecond === undefined) return fallback;
   if (perSecond === null) {

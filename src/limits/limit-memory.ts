@@ -6,11 +6,14 @@ const SLOTS = 16_384;
 
 /** What a limit refuses: the pairs that the metrics count. */
 const counted: readonly (readonly [LimitScope, string])[] = [
-  ...["requests_per_second", "concurrent_queries", "upload_bytes_per_second", "jobs"].flatMap(
-    (limit) => [["caller", limit] as const, ["namespace", limit] as const],
-  ),
-  ["namespace", "rows"],
-  ["namespace", "bytes"],
+  ...[
+    "requests_per_second",
+    "concurrent_queries",
+    "upload_bytes_per_second",
+    "jobs",
+    "rows",
+    "bytes",
+  ].flatMap((limit) => [["caller", limit] as const, ["namespace", limit] as const]),
   ["unauthenticated", "requests_per_second"],
 ];
 

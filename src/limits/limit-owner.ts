@@ -4,12 +4,14 @@ export interface Usage {
   bytes: number;
 }
 
-/** A namespace whose rows or bytes are limited. */
-export interface StorageLimit {
-  readonly namespace: readonly string[];
-  readonly rows?: number;
-  readonly bytes?: number;
-}
+/** The tables whose rows and bytes count together: those of a namespace and below it, or those that a caller created. */
+export type StorageScope =
+  | { readonly namespace: readonly string[] }
+  /** The id of the caller. */
+  | { readonly creator: string };
+
+/** A limit of rows or bytes. */
+export type StorageLimit = StorageScope & { readonly rows?: number; readonly bytes?: number };
 
 /** A caller or a namespace whose jobs are limited. */
 export interface JobSubject {
@@ -23,7 +25,7 @@ export type JobReservation = { readonly ticket: string } | { readonly refused: n
 
 /** The limits that the main thread decides, because they read the catalog. Worker threads call it. */
 export interface LimitOwner {
-  /** What the namespaces hold, with all namespaces below them. */
+  /** What the tables of each limit hold. */
   storageOf(limits: readonly StorageLimit[]): Promise<Usage[]>;
   /** Records that a request changed the rows of a table. */
   tableChanged(id: readonly string[]): void;

@@ -1,19 +1,18 @@
 /** The limits that a file sets, and which of them hold for a caller and for a namespace. */
 
 /** The members of an entry of the file, for callers and namespaces. */
-export const callerLimitNames = [
+export const limitNames = [
   "requests_per_second",
   "burst",
   "concurrent_queries",
   "upload_bytes_per_second",
   "upload_burst_bytes",
   "jobs",
+  "rows",
+  "bytes",
 ] as const;
 
-/** The members that only a namespace has. */
-export const storageLimitNames = ["rows", "bytes"] as const;
-
-export type LimitName = (typeof callerLimitNames)[number] | (typeof storageLimitNames)[number];
+export type LimitName = (typeof limitNames)[number];
 
 /** One entry of the file. Null lifts a limit that a weaker entry sets. */
 export type LimitEntry = Readonly<Partial<Record<LimitName, number | null>>>;
@@ -32,9 +31,9 @@ export interface Limits {
   readonly uploadBytes?: Rate;
   readonly concurrentQueries?: number;
   readonly jobs?: number;
-  /** Of a namespace. */
+  /** Of all tables of the namespace and below it, or of all tables that the caller created. */
   readonly rows?: number;
-  /** Of a namespace. */
+  /** As `rows`. */
   readonly bytes?: number;
 }
 

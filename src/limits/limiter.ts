@@ -17,7 +17,7 @@ import { limitClock } from "./token-bucket.js";
 /** A table that a request adds rows or bytes to. */
 export interface StoredTable {
   readonly id: readonly string[];
-  /** Its id before the request, which moves it: its namespaces hold it already. */
+  /** Its id before the request, which moves it: its namespaces and its creator hold it already. */
   readonly from?: readonly string[];
 }
 
@@ -87,13 +87,14 @@ export class Limiter {
     const subjects = new Map<string, LimitSubject>();
     for (const { id, from } of tables) {
       for (const subject of this.#subjects(caller, id.slice(0, -1), now)) {
-        const holdsIt = from && isBelow(from, decodePath(subject.name));
-        if (subject.scope === "namespace" && !holdsIt) subjects.set(subject.name, subject);
+        const { scope, name } = subject;
+        const holdsIt = from && (scope === "caller" || isBelow(from, decodePath(name)));
+        if (!holdsIt) subjects.set(`${scope}:${name}`, subject);
       }
     }
     const changed = tables.flatMap(({ id, from }) => (from ? [from, id] : [id]));
-    const namespaces = [...subjects.values()];
-    return new RequestAdmission(this.memory, this.owner, namespaces, ["storage"], { changed });
+    const limited = [...subjects.values()];
+    return new RequestAdmission(this.memory, this.owner, limited, ["storage"], { changed });
   }
 
   /** Counts a query of a request that is counted already. Its `end` has to follow. @throws LimitExceeded */

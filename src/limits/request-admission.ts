@@ -7,14 +7,14 @@ import { limitClock } from "./token-bucket.js";
 
 /**
  * Work of a request that has a limit beyond requests per second: a query runs as long as its request, a job after it,
- * and the rest adds rows or bytes to a namespace.
+ * and the rest adds rows or bytes to tables.
  */
 export type LimitedWork = "query" | "job" | "storage";
 
 /** How long a client waits before it sends a request again that met too many jobs, seconds. */
 const JOB_RETRY_SECONDS = 10;
 
-/** How long a client waits before it sends rows again for a namespace that is full, seconds. */
+/** How long a client waits before it sends rows again that a full namespace or caller has no place for, seconds. */
 const STORAGE_RETRY_SECONDS = 60;
 
 /** The part of a call that the limits need. */
@@ -98,23 +98,24 @@ export class RequestAdmission {
     }
   }
 
-  /** Counts bytes of the body. Refuses those that exceed the free bytes of the namespace. */
+  /** Counts bytes of the body. Refuses those that exceed the free bytes of the caller or of a namespace. */
   chargeUpload(bytes: number): void {
     const now = limitClock();
     for (const subject of this.subjects) subject.chargeUpload(bytes, now);
     this.chargeStorage(bytes);
   }
 
-  /** Refuses bytes of rows that exceed the free bytes of the namespace. `checkStorage` has to precede. */
+  /** Refuses bytes of rows that exceed the free bytes. `checkStorage` has to precede. */
   chargeStorage(bytes: number): void {
     if (!this.#free) return;
     this.#free.bytes -= bytes;
     if (this.#free.bytes >= 0) return;
     const { subject } = this.#free;
-    throw this.#storageExceeded(subject, "bytes", "the rows are larger than its free bytes");
+    const message = `${fullLabel(subject)}: the rows are larger than its free bytes`;
+    throw this.#storageExceeded(subject, "bytes", message);
   }
 
-  /** Checks the rows and bytes of the namespaces before a write; undefined if no limit applies. */
+  /** Checks the rows and bytes of the caller and of the namespaces before a write; undefined if no limit applies. */
   checkStorage(): Promise<void> | undefined {
     if (!this.work.includes("storage") || this.stored.storage) return undefined;
     const limited = this.subjects.filter(
@@ -129,19 +130,21 @@ export class RequestAdmission {
       const { rows, bytes } = used[at] as Usage;
       const { limits } = subject;
       if (limits.rows !== undefined && rows >= limits.rows) {
-        throw this.#storageExceeded(subject, "rows", `it has ${rows} of ${limits.rows} rows`);
+        const message = `${fullLabel(subject)}: ${holder(subject)} ${rows} of ${limits.rows} rows`;
+        throw this.#storageExceeded(subject, "rows", message);
       }
       if (limits.bytes === undefined) continue;
       const free = limits.bytes - bytes;
       if (free <= 0) {
-        throw this.#storageExceeded(subject, "bytes", `it has ${bytes} of ${limits.bytes} bytes`);
+        const message = `${fullLabel(subject)}: ${holder(subject)} ${bytes} of ${limits.bytes} bytes`;
+        throw this.#storageExceeded(subject, "bytes", message);
       }
       if (!this.#free || free < this.#free.bytes) this.#free = { subject, bytes: free };
     }
   }
 
   #storageExceeded(subject: LimitSubject, limit: "rows" | "bytes", reason: string): unknown {
-    const message = `${subject.label} is full: ${reason}; delete rows or drop tables first`;
+    const message = `${reason}; delete rows or drop tables first`;
     return this.memory.countIfRefused(subject.exceeded(limit, message, STORAGE_RETRY_SECONDS));
   }
 
@@ -216,8 +219,14 @@ export class RequestAdmission {
   }
 }
 
-const storageLimit = ({ name, limits }: LimitSubject): StorageLimit => ({
-  namespace: decodePath(name),
+const fullLabel = ({ scope, label }: LimitSubject): string =>
+  scope === "namespace" ? `${label} is full` : `${label} is at its storage limit`;
+
+const holder = ({ scope }: LimitSubject): string =>
+  scope === "namespace" ? "it has" : "the tables that it created have";
+
+const storageLimit = ({ scope, name, limits }: LimitSubject): StorageLimit => ({
+  ...(scope === "namespace" ? { namespace: decodePath(name) } : { creator: name }),
   ...(limits.rows !== undefined && { rows: limits.rows }),
   ...(limits.bytes !== undefined && { bytes: limits.bytes }),
 });

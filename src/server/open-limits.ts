@@ -8,7 +8,7 @@ import { LimitMemory } from "../limits/limit-memory.js";
 import type { LimitOwner } from "../limits/limit-owner.js";
 import type { LimitRules } from "../limits/limit-rules.js";
 import { Limiter } from "../limits/limiter.js";
-import { NamespaceUsage } from "../limits/namespace-usage.js";
+import { StorageUsage } from "../limits/storage-usage.js";
 import type { Logger } from "../telemetry/logger.js";
 
 /** The limits of a server, as the main thread opens them. */
@@ -29,7 +29,7 @@ export function openLimits({ limitsFile: file }: Config): ServerLimits {
 
 /** The limits that need the catalog: the main thread decides them for all threads. */
 export function limitOwner(services: Services): LimitOwner {
-  const usage = new NamespaceUsage(services);
+  const usage = new StorageUsage(services);
   const jobs = new ActiveJobs(async (id) => {
     try {
       const { state } = await services.jobs.describe(id);

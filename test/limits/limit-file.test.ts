@@ -24,7 +24,9 @@ describe("a limits file", () => {
       "keys: {a: {rps: 7}}",
       "keys.a in limits.yaml has the member rps; members are requests_per_sec",
     ],
-    ["keys: {a: {rows: 7}}", "keys.a in limits.yaml has the member rows"],
+    ["keys: {a: {rows: -7}}", "keys.a.rows in limits.yaml must be an integer of at least 0"],
+    ["defaults: {caller: {bytes: many}}", "defaults.caller.bytes in limits.yaml must be a size"],
+    ["unauthenticated: {rows: 1}", "unauthenticated in limits.yaml has the member rows"],
     [
       "defaults: {keys: {}}",
       "defaults in limits.yaml has the member keys; members are caller, name",
@@ -91,6 +93,25 @@ describe("the limits of a caller", () => {
     expect(inGroups("robots", "analysts").concurrentQueries).toBe(8);
     expect(inGroups("robots", "analysts").uploadBytes).toBeUndefined();
     expect(inGroups("strangers")).toMatchObject({ concurrentQueries: 4 });
+  });
+
+  it("have rows and bytes, by the same order of entries", () => {
+    const stored = parse(`
+      defaults: { caller: { rows: 100, bytes: 1GiB } }
+      roles: { admin: { rows: null } }
+      groups: { big: { rows: 500 }, bigger: { rows: 900, bytes: null } }
+      keys: { k1: { rows: 200 }, dashboard: { rows: 150, bytes: 2GiB } }
+      users: { "https://issuer#42": { rows: 300 } }
+    `);
+    const caller = (more: object) =>
+      limitsOfCaller(stored, { id: "k9", name: "other", role: "read", ...more });
+    const gib = 2 ** 30;
+    expect(caller({})).toEqual({ rows: 100, bytes: gib });
+    expect(caller({ role: "admin" })).toEqual({ bytes: gib });
+    expect(caller(key)).toEqual({ rows: 200, bytes: 2 * gib });
+    expect(caller({ role: "admin", groups: ["big", "bigger"] })).toEqual({ rows: 900 });
+    const user = { id: "user:https://issuer#42", groups: ["big"] };
+    expect(caller(user)).toEqual({ rows: 300, bytes: gib });
   });
 
   it("name a user by issuer and subject, and never a key", () => {

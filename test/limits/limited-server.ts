@@ -14,6 +14,9 @@ export const variants: readonly (readonly [http: string, threads: string])[] = [
   ["uws", "2"],
 ];
 
+/** For `waitFor`: joust measures at most a twentieth of the time, so a slow measurement is valid for long. */
+export const untilMeasured = { timeoutMs: 60_000 };
+
 /** A server with a limits file, for the tests of one describe block. */
 export interface LimitedServer {
   readonly server: Server;
@@ -22,6 +25,8 @@ export interface LimitedServer {
   /** Keys with the names `read` and `write`. */
   readonly reader: Client;
   readonly writer: Client;
+  /** Creates a further key. */
+  newKey(role: "read" | "write"): Promise<{ key: string; id: string }>;
   /** Replaces the limits, and waits until they are used. */
   setLimits(limits: object): Promise<void>;
   /** Replaces the file without waiting. */
@@ -31,19 +36,27 @@ export interface LimitedServer {
 
 const unlimited = { requests_per_second: 1e6, burst: 1e6 };
 
-export function setupLimitedServer(http: string, threads: string): LimitedServer {
+/** `catalog`: provides the address of a Postgres catalog before the tests run; default: SQLite. */
+export function setupLimitedServer(
+  http: string,
+  threads: string,
+  catalog?: () => Promise<string>,
+): LimitedServer {
   const dir = tempDir("limits");
   const file = join(dir, "limits.yaml");
   const writeFile = (text: string) => writeFileSync(file, text);
   let server: Server;
   let reader: Client;
   let writer: Client;
+  let catalogArgs: string[] = [];
+  const newKey = (role: "read" | "write") => createKey(server.root, role, catalogArgs);
   beforeAll(async () => {
     writeFile("");
-    const args = ["--limits", file, "--http", http, "--http-threads", threads];
+    if (catalog) catalogArgs = ["--catalog", await catalog()];
+    const args = ["--limits", file, "--http", http, "--http-threads", threads, ...catalogArgs];
     server = await startServer({ args });
-    reader = server.client.withKey((await createKey(server.root, "read")).key);
-    writer = server.client.withKey((await createKey(server.root, "write")).key);
+    reader = server.client.withKey((await newKey("read")).key);
+    writer = server.client.withKey((await newKey("write")).key);
   });
   afterAll(async () => {
     await server.stop();
@@ -64,6 +77,7 @@ export function setupLimitedServer(http: string, threads: string): LimitedServer
       return writer;
     },
     writeFile,
+    newKey,
     async setLimits(limits) {
       const before = reloads();
       // Requests of the tests without a key do not count unless a test limits them.

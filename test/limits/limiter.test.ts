@@ -1,8 +1,9 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parseLimits, rulesWithoutFile } from "../../src/limits/limit-file.js";
 import { LimitMemory } from "../../src/limits/limit-memory.js";
-import type { LimitOwner } from "../../src/limits/limit-owner.js";
-import { Limiter } from "../../src/limits/limiter.js";
+import type { LimitOwner, StorageLimit } from "../../src/limits/limit-owner.js";
+import { Limiter, type StoredTable } from "../../src/limits/limiter.js";
+import type { LimitedWork, RequestAdmission } from "../../src/limits/request-admission.js";
 
 const unused = (): never => {
   throw new Error("no limit of these tests needs the catalog");
@@ -33,6 +34,7 @@ it.each<[string, boolean]>([
   ["unauthenticated: { requests_per_second: 1 }", false],
   ["defaults: { caller: { jobs: 1 } }", true],
   ["defaults: { namespace: { rows: 1 } }", true],
+  ["defaults: { caller: { rows: 1 } }", true],
   ["keys: { etl: { jobs: 1 } }", true],
   ["users: { a: { jobs: 1 } }", true],
   ["groups: { a: { jobs: 1 } }", true],
@@ -40,6 +42,49 @@ it.each<[string, boolean]>([
   ["namespaces: { a: { rows: 1 } }", true],
 ])("knows whether it limits callers: %j", (text, expected) => {
   expect(limiterOf(text).limitsCallers).toBe(expected);
+});
+
+describe("the rows and bytes that a limiter asks for before a write", () => {
+  const text = "{ keys: { etl: { rows: 10 } }, namespaces: { team: { rows: 20, bytes: 30 } } }";
+  const ofCaller = { creator: "1", rows: 10 };
+  const ofTeam = { namespace: ["team"], rows: 20, bytes: 30 };
+
+  /** What a limiter asks for if nothing is stored. */
+  async function asked(check: (limiter: Limiter) => RequestAdmission): Promise<StorageLimit[]> {
+    const limits: StorageLimit[] = [];
+    const storageOf: LimitOwner["storageOf"] = async (wanted) => {
+      limits.push(...wanted);
+      return wanted.map(() => ({ rows: 0, bytes: 0 }));
+    };
+    const rules = parseLimits(text, "limits.yaml");
+    await check(new Limiter(rules, new LimitMemory(), { ...owner, storageOf })).checkStorage();
+    return limits;
+  }
+  const request = (namespace: string[] | undefined, work: LimitedWork) => (limiter: Limiter) =>
+    limiter.admit({ caller, namespace, work: [work] });
+
+  it("are those of the caller and of the namespaces of the table", async () => {
+    expect(await asked(request(["team", "a"], "storage"))).toEqual([ofCaller, ofTeam]);
+    expect(await asked(request(["other"], "storage"))).toEqual([ofCaller]);
+    expect(await asked(request(undefined, "storage"))).toEqual([ofCaller]);
+    const { id, name, role } = { ...caller, id: "2", name: "other" };
+    const other = { caller: { id, name, role }, namespace: ["team"], work: ["storage"] as const };
+    expect(await asked((limiter) => limiter.admit(other))).toEqual([ofTeam]);
+  });
+
+  it("are none before a query or a job", async () => {
+    expect(await asked(request(["team"], "query"))).toEqual([]);
+    expect(await asked(request(["team"], "job"))).toEqual([]);
+  });
+
+  it("are those of all tables of a batch, and not of the caller that moves a table", async () => {
+    const stored = (...tables: StoredTable[]) =>
+      asked((limiter) => limiter.storage(caller, tables));
+    expect(await stored({ id: ["team", "a"] }, { id: ["team", "b"] })).toEqual([ofCaller, ofTeam]);
+    expect(await stored({ id: ["team", "a"], from: ["a"] })).toEqual([ofTeam]);
+    expect(await stored({ id: ["team", "a"], from: ["team", "b"] })).toEqual([]);
+    expect(await stored()).toEqual([]);
+  });
 });
 
 it("without a file, requests without a key have a budget, and callers have none", () => {
