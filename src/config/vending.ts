@@ -28,6 +28,9 @@ const MINUTE = 60_000;
 const SHORTEST = 15 * MINUTE;
 const LONGEST = 12 * 60 * MINUTE;
 
+/** The store decodes `%`, a URI ends its path before `#` and `?`, and policies take the others for patterns. */
+const UNNAMEABLE = /[%#?*]|\$\{/;
+
 /**
  * How a role gives credentials; undefined if the option names none.
  *
@@ -52,6 +55,11 @@ export function vendingOf(
   if (!isRemote(root) || !root.startsWith("s3://")) {
     throw new ConfigError(
       `--${option} needs a root in a bucket (s3://...): credentials of AWS do not read ${root}`,
+    );
+  }
+  if (UNNAMEABLE.test(root)) {
+    throw new ConfigError(
+      `--${option} needs a root without \`%\`, \`#\`, \`?\`, \`*\` and \`\${\`: the policy of temporary credentials cannot name ${root}`,
     );
   }
   return { role, lifetimeMs, ...(endpoint !== undefined && { endpoint }) };

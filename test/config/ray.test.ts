@@ -72,6 +72,17 @@ it("the workers have a role of their own", () => {
   expect(ray?.vending).toEqual({ role: "arn:aws:iam::1:role/w", lifetimeMs: 7_200_000 });
 });
 
+it.each(["%20", "*", "?x", "#x", `\${x}`])(
+  "temporary credentials need a root that a policy can name: s3://bucket/root%s",
+  (end) => {
+    const role = ["--ray-vend-role", "arn:aws:iam::1:role/w"];
+    expect(() => load(`s3://bucket/root${end}`, ...needed, ...role)).toThrow(
+      /--ray-vend-role needs a root without `%`/,
+    );
+    expect(load(`s3://bucket/root${end}`, ...needed).ray?.vending).toBeUndefined();
+  },
+);
+
 it.each([
   [["--functions", "ray"], /--functions ray needs --executor ray/],
   [["--executor", "ray"], /--executor ray needs --ray-address/],
