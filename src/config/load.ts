@@ -37,7 +37,7 @@ export function loadConfig(
   checkCombinations(values, platform);
   const root = isLocal(values.root)
     ? resolve(cwd, pathOf(values.root))
-    : values.root.replace(/\/+$/, "");
+    : bucketOf(values.root.replace(/\/+$/, ""));
   const catalog = catalogOf(values.catalog, root, cwd);
   const apiKey = apiKeyOf(values["api-key"], values["api-key-file"], cwd);
   return {
@@ -166,6 +166,12 @@ function tlsOf(cert: string | undefined, key: string | undefined, cwd: string): 
 const isLocal = (root: string): boolean => !isRemote(root) || root.startsWith("file://");
 
 const pathOf = (root: string): string => (root.startsWith("file://") ? fileURLToPath(root) : root);
+
+/** A URI ends its path before `#` and `?`: all tables below such a root would have one location. */
+function bucketOf(root: string): string {
+  if (!/[#?]/.test(root)) return root;
+  throw new ConfigError(`ROOT must have neither \`#\` nor \`?\` in a URI, got ${root}`);
+}
 
 /** With a remote root the SQLite file is in the working directory: SQLite cannot lock a file in an object store. */
 function catalogOf(option: string | undefined, root: string, cwd: string): string {

@@ -28,8 +28,8 @@ const MINUTE = 60_000;
 const SHORTEST = 15 * MINUTE;
 const LONGEST = 12 * 60 * MINUTE;
 
-/** The store decodes `%`, a URI ends its path before `#` and `?`, and policies take the others for patterns. */
-const UNNAMEABLE = /[%#?*]|\$\{/;
+/** The store decodes `%`, and policies take the others for patterns. */
+const UNNAMEABLE = /[%*]|\$\{/;
 
 /**
  * How a role gives credentials; undefined if the option names none.
@@ -59,7 +59,7 @@ export function vendingOf(
   }
   if (UNNAMEABLE.test(root)) {
     throw new ConfigError(
-      `--${option} needs a root without \`%\`, \`#\`, \`?\`, \`*\` and \`\${\`: the policy of temporary credentials cannot name ${root}`,
+      `--${option} needs a root without \`%\`, \`*\` and \`\${\`: the policy of temporary credentials cannot name ${root}`,
     );
   }
   return { role, lifetimeMs, ...(endpoint !== undefined && { endpoint }) };

@@ -133,6 +133,15 @@ describe("ROOT", () => {
     expect(load([], { JOUST_ROOT: "s3://bucket/prefix/" }).root).toBe("s3://bucket/prefix");
   });
 
+  it("is no URI whose path ends early", () => {
+    for (const root of ["s3://bucket/a#b", "gs://bucket/a?b", "s3://bucket/#"]) {
+      expect(() => load([root])).toThrow(
+        `ROOT must have neither \`#\` nor \`?\` in a URI, got ${root}`,
+      );
+    }
+    expect(load(["/var/a#b?c"]).root).toBe("/var/a#b?c");
+  });
+
   it("contains the catalog if it is a directory", () => {
     expect(load(["/var/data"]).catalog).toBe("/var/data/.joust/catalog.db");
     expect(load(["s3://bucket"]).catalog).toBe(join(cwd, "joust-catalog.db"));

@@ -72,7 +72,7 @@ it("the workers have a role of their own", () => {
   expect(ray?.vending).toEqual({ role: "arn:aws:iam::1:role/w", lifetimeMs: 7_200_000 });
 });
 
-it.each(["%20", "*", "?x", "#x", `\${x}`])(
+it.each(["%20", "*", `\${x}`])(
   "temporary credentials need a root that a policy can name: s3://bucket/root%s",
   (end) => {
     const role = ["--ray-vend-role", "arn:aws:iam::1:role/w"];
