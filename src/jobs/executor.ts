@@ -11,8 +11,8 @@ export interface RemoteJob {
   readonly location: string;
   /** Of the object store of its table. */
   readonly storageOptions: Readonly<Record<string, string>>;
-  /** The table from which the workers read, if it is another one. */
-  readonly source?: Pick<RemoteJob, "location" | "storageOptions">;
+  /** The tables from which the workers read, if they are others. */
+  readonly sources?: readonly Pick<RemoteJob, "location" | "storageOptions">[];
 }
 
 /** Runs the workers of jobs. The engine publishes the work, and checks and commits what the workers hand over. */

@@ -30,7 +30,7 @@ export interface ViewRefreshDependencies {
   engine: Engine;
   catalog: Pick<Catalog, "table">;
   storageOptions: Record<string, string>;
-  /** Runs workers that compute rows of one table. Without it the engine does. */
+  /** Runs workers that compute rows. Without it the engine does. */
   executor?: Executor | undefined;
 }
 
@@ -77,13 +77,12 @@ export const viewRefresh = ({
       callRows: request.source_task_size,
       job: job.id,
     });
-    const [source] = sources;
     const remote = {
       id: job.id,
       createdMillis: job.createdMillis,
       location: table.location,
       storageOptions: options,
-      ...(source && { source }),
+      sources,
     };
     const done = await onWorkers(executor, remote, signal, (work) =>
       withTask(signal, (task) => view.refreshView(refresh, task, onProgress, work)),

@@ -18,8 +18,8 @@ export interface RemoteOrderReply {
   readonly order?: object;
   /** The credentials of the store that tasks need from now on, if they expire. */
   readonly storage_options?: Readonly<Record<string, string>>;
-  /** The same for the table from which they read, if it is another one. */
-  readonly source_options?: Readonly<Record<string, string>>;
+  /** The same for each of the tables from which they read, if these are others. */
+  readonly source_options?: readonly Readonly<Record<string, string>>[];
 }
 
 /** How workers begin to work for a job. */

@@ -31,7 +31,7 @@ interface Vended {
 }
 
 /**
- * Temporary credentials for the workers of a job. They read the table, the source of a view, and the tables whose files
+ * Temporary credentials for the workers of a job. They read the table, the sources of a view, and the tables whose files
  * these read as clones. They write the files of data and indexes of the table or of one branch. They cannot write a version.
  */
 export class WorkerCredentials {
@@ -42,7 +42,7 @@ export class WorkerCredentials {
 
   constructor(
     private readonly dependencies: WorkerCredentialsDependencies,
-    private readonly job: Pick<RemoteJob, "id" | "location" | "storageOptions" | "source">,
+    private readonly job: Pick<RemoteJob, "id" | "location" | "storageOptions" | "sources">,
   ) {}
 
   /**
@@ -116,12 +116,12 @@ export class WorkerCredentials {
     };
   }
 
-  /** The table and the one from which the workers read, and the tables whose files these read as clones. */
+  /** The table and those from which the workers read, and the tables whose files these read as clones. */
   async #readable(): Promise<string[]> {
     const { catalog } = this.dependencies;
-    const { location, source } = this.job;
+    const { location, sources = [] } = this.job;
     const locations = new Set<string>();
-    for (const table of source ? [location, source.location] : [location]) {
+    for (const table of [location, ...sources.map((source) => source.location)]) {
       let next: string | undefined = table;
       while (next !== undefined) {
         locations.add(next);

@@ -13,7 +13,7 @@ export interface WorkerStoresDependencies extends Omit<WorkerCredentialsDependen
 /** The options of stores in an order: see `RemoteOrderReply`. */
 export interface StoreOptions {
   readonly storage_options: Readonly<Record<string, string>>;
-  readonly source_options?: Readonly<Record<string, string>>;
+  readonly source_options?: readonly Readonly<Record<string, string>>[];
 }
 
 /** With which options of the object store the workers of a job read its tables and write their files. */
@@ -38,14 +38,13 @@ export class WorkerStores {
   /** @param location of the table or the branch to which the workers write */
   async options(location: string): Promise<StoreOptions> {
     const { storageOptions } = this.dependencies.settings;
-    const { source } = this.job;
+    const { sources } = this.job;
     const own = await this.#complete(storageOptions ?? this.job.storageOptions, location);
-    if (!source) return { storage_options: own };
-    const ofSource = storageOptions ?? source.storageOptions;
-    return {
-      storage_options: own,
-      source_options: await this.#complete(ofSource, location),
-    };
+    if (!sources) return { storage_options: own };
+    const complete = sources.map((source) =>
+      this.#complete(storageOptions ?? source.storageOptions, location),
+    );
+    return { storage_options: own, source_options: await Promise.all(complete) };
   }
 
   async #complete(

@@ -26,7 +26,7 @@ def words(text):
     time.sleep(0.001)
     return text.split()
 """
-VIEWS = ("view", "groups", "chunks")
+VIEWS = ("view", "groups", "numbers", "chunks")
 INDEXES = {
     "vector": {"column": "vector", "index_type": "IVF_PQ", "num_sub_vectors": 4},
     "scalar": {"column": "price", "index_type": "BTREE"},
@@ -36,7 +36,7 @@ INDEXES = {
 
 
 class Run:
-    """A table of four fragments. With views: one of its rows, one of its groups and one of the words of a column."""
+    """A table of four fragments. With views: of its rows, its groups, numbers of its rows and the words of a column."""
 
     def __init__(self, server: JoustServer, chance: random.Random, has_views: bool = True) -> None:
         self.server, self.chance = server, chance
@@ -53,6 +53,8 @@ class Run:
             return
         self.create_view("w", "SELECT id, upper(name) AS name FROM t WHERE id % 7 <> 3")
         self.create_view("g", "SELECT category, count(*) AS c, sum(id) AS s FROM t GROUP BY category")
+        # Each refresh computes all rows.
+        self.create_view("n", "SELECT id, row_number() OVER (ORDER BY id) AS number FROM t")
         self.words = ChunkerView(self.columns, "words")
         output = {"column": "word", "data_type": "utf8"}
         query = "SELECT id, name AS text FROM t"
@@ -94,7 +96,7 @@ class Run:
         if kind == "chunks":
             return self.words.start(concurrency=2, source_task_size=8)
         if kind in VIEWS:
-            view = {"view": "w", "groups": "g"}[kind]
+            view = {"view": "w", "groups": "g", "numbers": "n"}[kind]
             return self.columns.post(f"/v1/materialized_view/{view}/refresh", {})["job_id"]
         if kind == "compaction":
             return self.columns.post("/v1/table/t/compact", {})["job_id"]
@@ -126,6 +128,9 @@ class Run:
                 sums[row["category"]] += row["id"]
             found = [(row["category"], row["c"], row["s"]) for row in self.rows("g")]
             assert sorted(found) == sorted((name, counts[name], sums[name]) for name in counts)
+        if kind == "numbers":
+            found = [(row["number"], row["id"]) for row in self.rows("n")]
+            assert sorted(found) == list(enumerate(sorted(ids), start=1))
         if kind == "chunks":
             expected = [(row["id"], word) for row in rows for word in row["name"].split()]
             found = [(row["id"], row["word"]) for row in self.rows("words")]

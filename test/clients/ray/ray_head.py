@@ -22,8 +22,9 @@ BIN = Path(sys.executable).parent
 class RayHead:
     """All its processes have the directory of its session in their command, or are children of such a process."""
 
-    def __init__(self, cpus: int = 2) -> None:
-        self.cpus = cpus
+    def __init__(self, cpus: int = 2, modules: str | None = None) -> None:
+        """`modules`: a directory with Python modules that come before those that are installed."""
+        self.cpus, self.modules = cpus, modules
         self.token = secrets.token_hex(32)
         # A socket of Ray has a path of at most 107 bytes.
         self.directory = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
@@ -47,6 +48,7 @@ class RayHead:
             "HOME": self.directory,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
+            **({"PYTHONPATH": self.modules} if self.modules else {}),
         }
         command = [
             *(BIN / "ray", "start", "--head", "--disable-usage-stats"),

@@ -16,7 +16,7 @@ from ray_head import FINAL, RayHead
 from ray_jobs import options, wait_until
 from unnamed_files import check_clean_up
 
-KINDS = ["backfill", "compaction", "view", "chunks", "vector", "scalar", "inverted"]
+KINDS = ["backfill", "compaction", "view", "numbers", "chunks", "vector", "scalar", "inverted"]
 # The head comes last: its end takes half a minute to be noticed.
 VICTIMS = ["worker", "server", "worker", "server", "head"]
 RUNS = int(os.environ.get("JOUST_TEST_COMPUTE_RUNS", len(KINDS)))
@@ -56,7 +56,7 @@ def test_a_killed_job_on_ray_loses_and_doubles_nothing(own_head, number):
     seed = SEED + number
     chance = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
-    # Each victim with each kind in 35 runs.
+    # Each victim with each kind in 40 runs.
     victim = VICTIMS[(seed + seed // len(KINDS)) % len(VICTIMS)]
     print(f"seed {seed}: {kind}, {victim}")
     port = free_port()

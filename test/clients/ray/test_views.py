@@ -138,8 +138,49 @@ def test_a_view_has_only_as_many_rows_as_the_request_allows(server, view):
     assert parts(server) == expected(server)
 
 
-def test_a_query_that_lance_cannot_run_fails_the_job(server, view):
-    create(view, query="SELECT id, CASE WHEN id = 1 THEN 'one' ELSE name END AS text FROM t")
+# Expressions that Lance reads in another way or does not have, and their values.
+ELSEWHERE = [
+    (
+        "SELECT id, CASE WHEN id % 2 = 1 THEN 'odd one' ELSE name END AS text FROM t",
+        lambda row: "odd one" if row["id"] % 2 == 1 else row["name"],
+    ),
+    (
+        "SELECT id, name || CAST(CAST(id AS INT) + 1 AS VARCHAR) AS text FROM t WHERE id > 5",
+        lambda row: f"{row['name']}{row['id'] + 1}" if row["id"] > 5 else None,
+    ),
+    (
+        "SELECT id, name AS text FROM t WHERE CASE WHEN id < 9 THEN name LIKE '%3' ELSE id % 3 = 1 END",
+        lambda row: row["name"]
+        if (row["name"].endswith("3") if row["id"] < 9 else row["id"] % 3 == 1)
+        else None,
+    ),
+    (
+        "SELECT id, CAST(price > 100.0 AS VARCHAR) || ' ' || name AS text FROM t WHERE price >= 1.0",
+        lambda row: f"{str(row['price'] > 100).lower()} {row['name']}" if row["price"] >= 1 else None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "text"), ELSEWHERE)
+def test_a_function_gets_what_lance_cannot_compute(head, server, view, query, text):
+    create(view, query=query)
+    job = view.start()
+    ended = view.columns.ended(job)
+    assert ended["job_state"] == "DONE", ended
+    assert len(head.jobs(job)) == 1
+    rows = stored(server).to_table(columns=["id", "name", "price"], with_row_id=True).to_pylist()
+    texts = [(row, text(row)) for row in rows]
+    assert parts(server) == sorted(
+        (row["id"], part, len(part), row["_rowid"], position)
+        for row, text in texts
+        if text is not None
+        for position, part in enumerate(text.split())
+    )
+
+
+def test_a_query_that_only_the_server_can_run_fails_the_job(server, view):
+    query = "SELECT id, CASE WHEN contains_tokens(name, '1') THEN 'one' ELSE name END AS text FROM t"
+    create(view, query=query)
     ended = view.ended()
     assert ended["job_state"] == "FAILED"
     message = ended["failure"]["message"]
@@ -268,12 +309,3 @@ def test_a_view_with_a_function_refreshes_itself(head):
         wait_until(lambda: parts(server) == expected(server))
         table.add(items(1, start=10))
         wait_until(lambda: (10, "item", 4, 10, 0) in parts(server))
-
-
-def test_a_query_over_several_tables_is_computed_in_the_server(head, server, columns):
-    query = "SELECT a.id, b.name FROM t AS a JOIN t AS b ON a.id = b.id WHERE a.id < 5"
-    columns.post("/v1/materialized_view/joined/create", {"query": query, "with_no_data": True})
-    job = columns.post("/v1/materialized_view/joined/refresh", {})["job_id"]
-    assert columns.ended(job)["job_state"] == "DONE"
-    assert len(read(server, "joined", ["id", "name"])) == 5
-    assert head.jobs(job) == []

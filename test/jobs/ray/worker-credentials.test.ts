@@ -35,14 +35,14 @@ function pass(ms: number): void {
   vi.setSystemTime(now);
 }
 
-const credentials = (lifetimeMs = 60 * MINUTE, source?: RemoteJob["source"]) =>
+const credentials = (lifetimeMs = 60 * MINUTE, read?: RemoteJob["sources"]) =>
   new WorkerCredentials(
     {
       vending: { role: ROLE, endpoint: sts.url, lifetimeMs },
       catalog: { cloneSource: async (location) => sources[location] },
       log: createLogger("silent"),
     },
-    { id: "j", location: TABLE, storageOptions: OPTIONS, ...(source && { source }) },
+    { id: "j", location: TABLE, storageOptions: OPTIONS, ...(read && { sources: read }) },
   );
 
 interface Statement {
@@ -93,7 +93,7 @@ it("permits to read the tables whose files a clone reads", async () => {
 it("permits to read the source of a view, and not to write it", async () => {
   const source = { location: "s3://bucket/root/source.lance", storageOptions: {} };
   sources[source.location] = { location: "s3://bucket/root/first.lance", tag: "t" };
-  await credentials(MINUTE, source).addTo(OPTIONS, TABLE);
+  await credentials(MINUTE, [source]).addTo(OPTIONS, TABLE);
   expect(resourcesOf("s3:GetObject")).toEqual(
     ["t", "source", "first"].map((name) => `arn:aws:s3:::bucket/root/${name}.lance/*`),
   );

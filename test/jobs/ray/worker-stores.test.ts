@@ -30,7 +30,10 @@ function stores(settings: WorkerStoresDependencies["settings"], source?: typeof 
   const log = createLogger("silent");
   const catalog = { cloneSource: async () => undefined };
   const job = { id: "j", work: new RemoteWork(0), location: VIEW, storageOptions: OPTIONS };
-  return new WorkerStores({ settings, catalog, log }, { ...job, ...(source && { source }) });
+  return new WorkerStores(
+    { settings, catalog, log },
+    { ...job, ...(source && { sources: [source] }) },
+  );
 }
 
 it("gives the options of each table as they are", async () => {
@@ -38,7 +41,7 @@ it("gives the options of each table as they are", async () => {
   expect(own.areTemporary).toBe(false);
   expect(await own.options(VIEW)).toEqual({
     storage_options: OPTIONS,
-    source_options: SOURCE.storageOptions,
+    source_options: [SOURCE.storageOptions],
   });
 });
 
@@ -46,7 +49,7 @@ it("gives those of the operator in their place", async () => {
   const storageOptions = { aws_access_key_id: "workers" };
   expect(await stores({ storageOptions }, SOURCE).options(VIEW)).toEqual({
     storage_options: storageOptions,
-    source_options: storageOptions,
+    source_options: [storageOptions],
   });
 });
 
@@ -61,7 +64,7 @@ it("adds the same temporary credentials to both", async () => {
   const credentials = { aws_access_key_id: "temporary", aws_session_token: "its token" };
   expect(await temporary.options(VIEW)).toMatchObject({
     storage_options: { aws_region: "eu-west-1", ...credentials },
-    source_options: { aws_region: "eu-west-2", ...credentials },
+    source_options: [{ aws_region: "eu-west-2", ...credentials }],
   });
   expect(sts.assumed).toHaveLength(1);
 });

@@ -20,9 +20,22 @@ pub const SCHEMA: &str = "";
 
 /// The most bytes of the sorts, joins and groups of one view.
 pub const MEMORY: usize = 256 << 20;
-/// Rows of a batch. Results of functions are allocated per batch and outside of `MEMORY`, so a small number of rows
-/// bounds them.
-const BATCH: usize = 1_024;
+/// What a session has in place of DataFusion's defaults, without its limits. Workers of jobs get these options too, so
+/// that a text means the same to them.
+pub const OPTIONS: [(&str, &str); 6] = [
+    ("datafusion.catalog.default_catalog", CATALOG),
+    ("datafusion.catalog.default_schema", SCHEMA),
+    // Rows. Results of functions are allocated per batch and outside of `MEMORY`, so a small number of rows bounds them.
+    ("datafusion.execution.batch_size", "1024"),
+    // A recursion may be infinite.
+    ("datafusion.execution.enable_recursive_ctes", "false"),
+    // Names are case-sensitive.
+    ("datafusion.sql_parser.enable_ident_normalization", "false"),
+    (
+        "datafusion.sql_parser.map_string_types_to_utf8view",
+        "false",
+    ),
+];
 
 /// A session without tables for plans that are not run.
 pub fn for_planning() -> Result<SessionContext> {
@@ -32,17 +45,7 @@ pub fn for_planning() -> Result<SessionContext> {
 /// A session without tables that runs `concurrency` partitions of a query concurrently, with these limits of memory and
 /// of temporary files in bytes.
 pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContext> {
-    let mut config = SessionConfig::new()
-        .with_target_partitions(concurrency)
-        .with_batch_size(BATCH)
-        .with_default_catalog_and_schema(CATALOG, SCHEMA)
-        .with_sort_spill_reservation_bytes((memory / 3).min(40 << 20));
-    let options = config.options_mut();
-    // Names are case-sensitive.
-    options.sql_parser.enable_ident_normalization = false;
-    // A recursion may be infinite.
-    options.execution.enable_recursive_ctes = false;
-    options.sql_parser.map_string_types_to_utf8view = false;
+    let config = config(concurrency)?.with_sort_spill_reservation_bytes((memory / 3).min(40 << 20));
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_max_temp_directory_size(disk))
@@ -60,7 +63,23 @@ pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContex
     Ok(context)
 }
 
-/// The same on one thread, for a query with many sorts: each reserves memory to merge its spilled parts.
+/// A session for planning what workers of a job read. It has only the functions of DataFusion, as theirs have.
+pub fn of_workers() -> Result<SessionContext> {
+    let state = SessionStateBuilder::new()
+        .with_config(config(1)?)
+        .with_default_features();
+    Ok(SessionContext::new_with_state(state.build()))
+}
+
+fn config(concurrency: usize) -> Result<SessionConfig> {
+    let mut config = SessionConfig::new();
+    for (name, value) in OPTIONS {
+        config.options_mut().set(name, value)?;
+    }
+    Ok(config.with_target_partitions(concurrency))
+}
+
+/// The same as [`new`] on one thread, for a query with many sorts: each reserves memory to merge its spilled parts.
 pub fn for_merge_joins(memory: usize, disk: u64) -> Result<SessionContext> {
     let context = new(1, memory, disk)?;
     let state = context.state_ref();
@@ -128,6 +147,30 @@ mod tests {
         let error = count(&context, "SELECT * FROM t ORDER BY text").await;
         let error = crate::Error::from(error.unwrap_err());
         assert!(error.message().contains("temporary files"), "{error}");
+    }
+
+    /// Workers of jobs plan with these options.
+    #[test]
+    fn a_session_has_no_option_but_those_of_the_list_and_its_limits() {
+        let context = new(1, 32 << 20, 0).unwrap();
+        let own = context.copied_config().options().entries();
+        let defaults = SessionConfig::new().options().entries();
+        let changed = own.iter().zip(&defaults).filter_map(|(own, default)| {
+            assert_eq!(own.key, default.key);
+            (own.value != default.value).then(|| own.key.as_str())
+        });
+        let limits = [
+            "datafusion.execution.sort_spill_reservation_bytes",
+            "datafusion.execution.target_partitions",
+        ];
+        for option in changed.filter(|option| !limits.contains(option)) {
+            let mut names = OPTIONS.iter().map(|(name, _)| *name);
+            assert!(names.any(|name| name == option), "{option}");
+        }
+        for (name, value) in OPTIONS {
+            let entry = own.iter().find(|entry| entry.key == name).unwrap();
+            assert_eq!(entry.value.as_deref(), Some(value));
+        }
     }
 
     #[tokio::test]

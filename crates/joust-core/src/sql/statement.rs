@@ -126,6 +126,11 @@ impl Statement {
         })
     }
 
+    /// Its text, with the names of [`tables`](Self::tables).
+    pub fn to_sql(&self) -> String {
+        self.parsed.to_string()
+    }
+
     /// The number of its parameters if their values are not known and its searches need them.
     pub fn open_searches_of(&self) -> Option<usize> {
         let open = self.open.as_ref().filter(|_| self.searches.is_open());
@@ -239,7 +244,7 @@ impl TableName {
     }
 
     /// Gives a table this name in a plan.
-    pub(super) fn register(
+    pub(crate) fn register(
         &self,
         context: &SessionContext,
         table: Arc<dyn TableProvider>,

@@ -7,6 +7,12 @@
 - `do_tasks(server, order, tasks)`: does a group of tasks in a Ray task, each with `tasks.do_each`.
 """
 
-from joust_worker import backfill, compaction, index, view
+from joust_worker import backfill, compaction, index, view, view_query
 
-KINDS = {"backfill": backfill, "compaction": compaction, "index": index, "view": view}
+KINDS = {
+    "backfill": backfill,
+    "compaction": compaction,
+    "index": index,
+    "view": view,
+    "view_query": view_query,
+}

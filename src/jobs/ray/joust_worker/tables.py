@@ -22,7 +22,13 @@ def open_table(order):
 
 def open_source(order):
     """The version of the table from which the rows of a view come."""
-    return open_version(order["source"], order["source_options"])
+    return open_version(order["source"], order["source_options"][0])
+
+
+def open_sources(order):
+    """The names of the tables of a query, in parts, and their versions."""
+    for source, options in zip(order["sources"], order["source_options"], strict=True):
+        yield source["name"], open_version(source, options)
 
 
 def open_version(table, storage_options):

@@ -2,16 +2,17 @@
 
 import base64
 import contextlib
-import uuid
 
 import numpy
 import pyarrow
 import pyarrow.compute
-from lance.file import LanceFileWriter
 
 from joust_worker.function import Function
+from joust_worker.plain_rows import plain
+from joust_worker.sql import Session
 from joust_worker.tables import open_source, open_table, renewed
 from joust_worker.tasks import do_each
+from joust_worker.view_files import Files
 
 # With more groups the last ones end at the same time, with fewer the function is loaded less often.
 GROUPS = 4
@@ -46,14 +47,16 @@ def do_tasks(server, order, tasks):
     order = renewed(server, order)
     view, source = open_table(order), open_source(order)
     with contextlib.ExitStack() as stack:
-        expander = None
+        expander = session = None
+        if order["sql"] is not None:
+            session = stack.enter_context(Session(order))
         if order["function"] is not None:
             expander = Expander(stack, order, view.schema)
 
         def do(task, heartbeat):
             with Files(order, view) as files:
                 fragment = source.get_fragment(task["fragment"])
-                rows = Rows(order, source, fragment, files, heartbeat)
+                rows = Rows(order, source, fragment, files, heartbeat, session)
                 return rows.compute() if expander is None else rows.expand(expander)
 
         do_each(server, tasks, do)
@@ -62,9 +65,11 @@ def do_tasks(server, order, tasks):
 class Rows:
     """The rows of the view's query that are in one fragment of the source."""
 
-    def __init__(self, order, source, fragment, files, heartbeat):
+    def __init__(self, order, source, fragment, files, heartbeat, session):
         self.order, self.source, self.fragment = order, source, fragment
         self.files, self.heartbeat = files, heartbeat
+        # Computes the rows of the query from scanned ones; None: they are the same.
+        self.session = session
 
     def compute(self):
         """They are the rows of the view."""
@@ -122,7 +127,10 @@ class Rows:
             use_scalar_index=False,
         )
         for batch in scanner.to_batches():
-            yield plain(batch)
+            if self.session is None:
+                yield plain(batch)
+            else:
+                yield from map(plain, self.session.rows_of(batch, self.order["sql"]))
 
 
 class Expander:
@@ -185,68 +193,6 @@ class Expander:
         return sizes
 
 
-class Files:
-    """New files with rows of the view. Those of a task that fails have no end, and no one reads them."""
-
-    def __init__(self, order, view):
-        self.order, self.schema = order, view.schema.remove_metadata()
-        self.version = view.data_storage_version
-        self.room = order["room"]
-        self.names, self.rows, self.writer = [], 0, None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        # Without `close` it leaves no file.
-        self.writer = None
-
-    def is_full(self):
-        return self.room == 0
-
-    def write(self, columns):
-        """Writes as many of the rows as the view needs."""
-        pairs = zip(columns, self.schema, strict=True)
-        arrays = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in pairs
-        ]
-        batch = pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
-        if self.room is not None:
-            batch = batch.slice(0, self.room)
-            self.room -= batch.num_rows
-        most = self.order["max_rows_per_fragment"]
-        while batch.num_rows > 0:
-            if self.writer is None:
-                self.writer, self.rows = self.new_file(), 0
-            part = batch.slice(0, most - self.rows)
-            self.writer.write_batch(part)
-            self.rows += part.num_rows
-            batch = batch.slice(part.num_rows)
-            if self.rows == most:
-                self.end_file()
-
-    def new_file(self):
-        name = f"{uuid.uuid4().hex}.lance"
-        self.names.append(name)
-        return LanceFileWriter(
-            f"{self.order['location'].rstrip('/')}/data/{name}",
-            schema=self.schema,
-            version=self.version,
-            storage_options=self.order["storage_options"],
-        )
-
-    def end_file(self):
-        self.writer.close()
-        self.writer = None
-
-    def close(self):
-        """The names of the files."""
-        if self.writer is not None:
-            self.end_file()
-        return self.names
-
-
 def condition_of(order):
     """SQL; the rows of the query are those for which it is true."""
     conditions = []
@@ -263,36 +209,6 @@ def offsets_of(batch):
     """The positions of rows in their fragment."""
     # The lower half of an address.
     return (batch.column(ROW_ADDRESS).to_numpy() & 0xFFFF_FFFF).astype(numpy.int64)
-
-
-def plain(batch):
-    """The rows without views of texts and bytes, which few functions of pyarrow take."""
-    columns = []
-    for column in batch.columns:
-        kind = plain_type(column.type)
-        columns.append(column if kind == column.type else column.cast(kind))
-    return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def plain_type(kind):
-    types = pyarrow.types
-    if types.is_string_view(kind):
-        return pyarrow.string()
-    if types.is_binary_view(kind):
-        return pyarrow.binary()
-    if types.is_list(kind):
-        return pyarrow.list_(plain_field(kind.value_field))
-    if types.is_large_list(kind):
-        return pyarrow.large_list(plain_field(kind.value_field))
-    if types.is_fixed_size_list(kind):
-        return pyarrow.list_(plain_field(kind.value_field), kind.list_size)
-    if types.is_struct(kind):
-        return pyarrow.struct([plain_field(kind.field(at)) for at in range(kind.num_fields)])
-    return kind
-
-
-def plain_field(field):
-    return field.with_type(plain_type(field.type))
 
 
 def is_binary(kind):

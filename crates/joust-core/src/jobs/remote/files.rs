@@ -102,6 +102,24 @@ impl WorkerFiles {
         Ok(fragment)
     }
 
+    /// A new fragment for each of the files of a task.
+    pub async fn fragments(&self, files: &[String]) -> Result<Vec<Fragment>> {
+        let mut names = HashSet::with_capacity(files.len());
+        let mut fragments = Vec::with_capacity(files.len());
+        for file in files {
+            if !names.insert(file) {
+                return Err(refused(file, "is there twice"));
+            }
+            fragments.push(self.fragment(file).await?);
+        }
+        Ok(fragments)
+    }
+
+    /// Takes note that a task has got these files.
+    pub fn take_all(&mut self, files: &[String]) {
+        self.taken.extend(files.iter().cloned());
+    }
+
     /// Takes note that a task has got a file.
     pub fn take(&mut self, file: &str) {
         self.taken.insert(file.to_string());

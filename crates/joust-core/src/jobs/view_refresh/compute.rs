@@ -150,10 +150,7 @@ impl Inputs<'_> {
             (Shape::RowWise, [(_, source)]) if has_row_ids(self.view, source) => {
                 self.write_row_wise(&plan, source, None, work).await?
             }
-            _ => {
-                self.write_rows(Rows::of(self.run(plan).await?), work)
-                    .await?
-            }
+            _ => self.write_whole(plan, work).await?,
         };
         let computed = Computation::new(written, Replaced::All, Some(reason));
         Ok(Outcome::Computed(Box::new(computed)))
@@ -284,6 +281,15 @@ impl Inputs<'_> {
         }
         let rows = self.run_over(plan, source, rows, with_row_ids).await?;
         self.write_rows(Rows::with_row_ids(rows), work).await
+    }
+
+    /// Writes all rows of a query that is computed as a whole.
+    async fn write_whole(&self, plan: DataFrame, work: &WorkContext) -> Result<Written> {
+        if let Some(written) = self.whole_on_worker(&plan, work).await? {
+            return Ok(written);
+        }
+        let rows = self.run(plan).await?;
+        self.write_rows(Rows::of(rows), work).await
     }
 
     async fn write_rows(&self, rows: Rows, work: &WorkContext) -> Result<Written> {

@@ -92,6 +92,16 @@ impl Written {
         }
     }
 
+    /// Rows with ids of their own, in the files of a worker.
+    pub fn of_query(fragments: Vec<Fragment>, unnamed: UnnamedFiles) -> Self {
+        let rows = fragments.iter().filter_map(|one| one.physical_rows);
+        let rows = rows.sum::<usize>() as u64;
+        Self {
+            unnamed: Some(unnamed),
+            ..Self::new(fragments, rows)
+        }
+    }
+
     /// From here on a version may name the files.
     pub fn keep(&mut self) {
         if let Some(unnamed) = &mut self.unnamed {

@@ -5,6 +5,7 @@ mod few;
 mod groups;
 mod model;
 mod refreshes;
+mod whole;
 mod worker;
 mod workers;
 
@@ -93,7 +94,7 @@ impl View {
         self.refresh_with(place, full, None).await
     }
 
-    /// `workers`: they compute rows of one table.
+    /// `workers`: they compute rows of the view.
     pub async fn refresh_with(
         &self,
         place: &Place,

@@ -113,7 +113,7 @@ enum Step {
     AddColumn,
     ReplaceColumn,
     CleanUp,
-    /// `true`: workers compute rows of one table.
+    /// `true`: workers compute rows.
     Refresh(bool),
 }
 

@@ -1,4 +1,4 @@
-//! A worker that computes rows of views with Lance in this process, as pylance does on Ray.
+//! A worker that computes rows of views with Lance and DataFusion in this process, as the Python packages do on Ray.
 
 #![allow(clippy::panic)]
 
@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{Schema, UInt64Type};
+use arrow::datatypes::{Schema, SchemaRef, UInt64Type};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use datafusion::datasource::MemTable;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::TableReference;
 use futures::TryStreamExt;
 use joust_core::Result;
 use joust_core::jobs::remote::{Order, Part, RemoteWork, Task};
 use joust_core::jobs::view_refresh::Refreshed;
 use lance::Dataset;
+use lance::datafusion::LanceTableProvider;
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::transaction::Operation;
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
@@ -49,9 +53,21 @@ async fn work(remote: RemoteWork) {
 }
 
 pub async fn part(order: &Order, task: &Task) -> Part {
-    let source = &order.details["source"];
-    let version = source["version"].as_u64().unwrap();
-    let source = open(source["location"].as_str().unwrap(), version).await;
+    let view = Arc::new(open(&order.location, order.version).await);
+    let result = match order.kind {
+        "view" => fragment_rows(order, task, view).await,
+        "view_query" => all_rows(order, view).await,
+        other => panic!("an order for {other}"),
+    };
+    Part {
+        key: task.key.clone(),
+        result,
+    }
+}
+
+/// The rows that come from one fragment of the source.
+async fn fragment_rows(order: &Order, task: &Task, view: Arc<Dataset>) -> Value {
+    let source = open_source(&order.details["source"]).await;
     let fragment = task.details["fragment"].as_u64().unwrap();
     let fragment = source.get_fragment(fragment as usize).unwrap();
     let mut selected = vec![0_u8; fragment.metadata().physical_rows.unwrap().div_ceil(8)];
@@ -59,6 +75,7 @@ pub async fn part(order: &Order, task: &Task) -> Part {
         serde_json::from_value(order.details["columns"].clone()).unwrap();
     let mut scanner = source.scan();
     scanner.project_with_transform(&columns).unwrap();
+    scanner.with_row_id();
     scanner.with_row_address();
     scanner.with_fragments(vec![fragment.metadata().clone()]);
     scanner.scan_in_order(true);
@@ -66,32 +83,62 @@ pub async fn part(order: &Order, task: &Task) -> Part {
     if let Some(condition) = condition(&order.details) {
         scanner.filter(&condition).unwrap();
     }
-    let view = Arc::new(open(&order.location, order.version).await);
-    let schema = Arc::new(Schema::from(view.schema()));
-    let mut rows = Vec::new();
-    let mut batches = scanner.try_into_stream().await.unwrap();
-    while let Some(batch) = batches.try_next().await.unwrap() {
+    let scanned = scanner.try_into_stream().await.unwrap();
+    let mut rows: Vec<RecordBatch> = scanned.try_collect().await.unwrap();
+    if let (Some(sql), Some(schema)) = (order.details["sql"].as_str(), schema_of(&rows)) {
+        let context = session(order);
+        let table = MemTable::try_new(schema, vec![rows]).unwrap();
+        let name = TableReference::full("", "", "source_rows");
+        context.register_table(name, Arc::new(table)).unwrap();
+        rows = collect(&context, sql).await;
+    }
+    for batch in &rows {
         let addresses = batch.column_by_name(ROW_ADDR).unwrap();
         for address in addresses.as_primitive::<UInt64Type>().values() {
             let offset = (address & 0xffff_ffff) as usize;
             selected[offset / 8] |= 1 << (offset % 8);
         }
-        let columns = schema.fields().iter().map(|field| {
-            let column = batch.column_by_name(field.name()).unwrap();
-            cast(column, field.data_type()).unwrap()
-        });
-        rows.push(RecordBatch::try_new(schema.clone(), columns.collect()).unwrap());
     }
-    Part {
-        key: task.key.clone(),
-        result: json!({
-            "files": write(view, rows).await,
-            "selected": STANDARD.encode(selected),
-            "called": 0,
-            "failed": 0,
-            "failures": [],
-        }),
+    json!({
+        "files": write(view, rows).await,
+        "selected": STANDARD.encode(selected),
+        "called": 0,
+        "failed": 0,
+        "failures": [],
+    })
+}
+
+/// All rows of the query.
+async fn all_rows(order: &Order, view: Arc<Dataset>) -> Value {
+    let context = session(order);
+    for source in order.details["sources"].as_array().unwrap() {
+        let table = LanceTableProvider::new(Arc::new(open_source(source).await), false, false);
+        let name = source["name"].as_array().unwrap();
+        let name = name.last().unwrap().as_str().unwrap();
+        let name = TableReference::full("", "", name);
+        context.register_table(name, Arc::new(table)).unwrap();
     }
+    let rows = collect(&context, order.details["sql"].as_str().unwrap()).await;
+    json!({ "files": write(view, rows).await })
+}
+
+/// A session of DataFusion with nothing of joust.
+fn session(order: &Order) -> SessionContext {
+    let mut config = SessionConfig::new();
+    let options = order.details["datafusion"]["options"].as_object().unwrap();
+    for (name, value) in options {
+        let value = value.as_str().unwrap();
+        config.options_mut().set(name, value).unwrap();
+    }
+    SessionContext::new_with_config(config.with_target_partitions(1))
+}
+
+async fn collect(context: &SessionContext, sql: &str) -> Vec<RecordBatch> {
+    context.sql(sql).await.unwrap().collect().await.unwrap()
+}
+
+fn schema_of(rows: &[RecordBatch]) -> Option<SchemaRef> {
+    rows.first().map(RecordBatch::schema)
 }
 
 fn condition(details: &Value) -> Option<String> {
@@ -104,9 +151,19 @@ fn condition(details: &Value) -> Option<String> {
     conditions.reduce(|all, one| format!("{all} AND {one}"))
 }
 
-/// The names of new files with these rows.
+/// The names of new files with the columns of the table in these rows.
 async fn write(table: Arc<Dataset>, rows: Vec<RecordBatch>) -> Vec<String> {
-    if rows.iter().all(|batch| batch.num_rows() == 0) {
+    let schema = Arc::new(Schema::from(table.schema()));
+    let rows = rows.into_iter().filter(|batch| batch.num_rows() > 0);
+    let rows = rows.map(|batch| {
+        let columns = schema.fields().iter().map(|field| {
+            let column = batch.column_by_name(field.name()).unwrap();
+            cast(column, field.data_type()).unwrap()
+        });
+        RecordBatch::try_new(schema.clone(), columns.collect()).unwrap()
+    });
+    let rows: Vec<RecordBatch> = rows.collect();
+    if rows.is_empty() {
         return Vec::new();
     }
     let params = WriteParams {
@@ -123,6 +180,11 @@ async fn write(table: Arc<Dataset>, rows: Vec<RecordBatch>) -> Vec<String> {
     };
     let files = fragments.iter().flat_map(|fragment| &fragment.files);
     files.map(|file| file.path.clone()).collect()
+}
+
+async fn open_source(source: &Value) -> Dataset {
+    let version = source["version"].as_u64().unwrap();
+    open(source["location"].as_str().unwrap(), version).await
 }
 
 async fn open(location: &str, version: u64) -> Dataset {

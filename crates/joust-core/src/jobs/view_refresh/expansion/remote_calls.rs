@@ -65,7 +65,10 @@ impl Inputs<'_> {
             return Err(unsupported(what));
         }
         let worker_query = worker_query(plan, source).await?.ok_or_else(|| {
-            unsupported("the query of the view has an expression that Lance does not have or reads in another way".into())
+            unsupported(
+                "the query of the view has an expression or a column that only the server can read"
+                    .into(),
+            )
         })?;
         let work = self.refresh.workers.clone();
         let work = work.ok_or_else(|| Error::new(Code::Internal, "the job has no workers"))?;

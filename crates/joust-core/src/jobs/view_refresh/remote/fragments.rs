@@ -1,6 +1,6 @@
 //! The order of a refresh, and the checks of what workers hand over.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::super::schema::columns_of;
 use super::WorkerQuery;
+use super::worker_datafusion::WorkerDataFusion;
 use crate::error::{Error, Result};
 use crate::functions::BatchBounds;
 use crate::jobs::remote::{
-    CheckParts, Order, Part, RemoteWork, Task, WorkerFiles, details, key_of, refused,
+    CheckParts, Order, Part, RemoteWork, Task, WorkerFiles, details, key_of,
 };
 use crate::jobs::row_failures::{RowFailure, of_worker};
 use crate::query::ChangedRows;
@@ -25,7 +26,7 @@ use crate::schema::{Arguments, ViewFunction};
 use crate::work::WorkContext;
 
 /// Rows of a file, as Lance's default.
-const MAX_ROWS_PER_FRAGMENT: usize = 1 << 20;
+pub const MAX_ROWS_PER_FRAGMENT: usize = 1 << 20;
 
 /// How workers compute the rows of a view.
 pub struct RemoteFragments<'a> {
@@ -72,6 +73,10 @@ struct OrderDetails<'a> {
     /// Names and SQL of Lance.
     columns: &'a [(String, String)],
     filter: Option<&'a str>,
+    /// SQL of DataFusion over the scanned rows.
+    sql: Option<&'a str>,
+    /// What runs it.
+    datafusion: Option<WorkerDataFusion>,
     /// Only rows that were created or updated after this version of the source.
     after: Option<u64>,
     max_rows_per_fragment: usize,
@@ -83,10 +88,20 @@ struct OrderDetails<'a> {
     batches: Option<BatchBounds>,
 }
 
+/// A table that workers read.
 #[derive(Serialize)]
-struct OrderSource<'a> {
+pub struct OrderSource<'a> {
     location: &'a str,
     version: u64,
+}
+
+impl<'a> OrderSource<'a> {
+    pub fn of(source: &'a Dataset) -> Self {
+        Self {
+            location: source.uri(),
+            version: source.version_id(),
+        }
+    }
 }
 
 /// The members of a task: its units are stored rows, deleted ones included.
@@ -121,12 +136,11 @@ impl RemoteFragments<'_> {
     ) -> Result<impl Stream<Item = Result<FragmentRows>> + Send + use<>> {
         let function = self.function;
         let details = details(&OrderDetails {
-            source: OrderSource {
-                location: self.source.uri(),
-                version: self.source.version_id(),
-            },
+            source: OrderSource::of(self.source),
             columns: &self.query.columns,
             filter: self.query.filter.as_deref(),
+            sql: self.query.sql.as_deref(),
+            datafusion: self.query.sql.as_ref().map(|_| WorkerDataFusion::new()),
             after: rows.after,
             max_rows_per_fragment: self.max_rows_per_fragment.unwrap_or(MAX_ROWS_PER_FRAGMENT),
             room,
@@ -196,14 +210,7 @@ impl CheckParts for RowChecks {
     async fn check(&mut self, task: &Task, part: &Part) -> Result<FragmentRows> {
         let written: Written = part.read()?;
         let source = self.fragments[&task.key].clone();
-        let mut fragments = Vec::with_capacity(written.files.len());
-        let mut names = HashSet::with_capacity(written.files.len());
-        for file in &written.files {
-            if !names.insert(file) {
-                return Err(refused(file, "is there twice"));
-            }
-            fragments.push(self.files.fragment(file).await?);
-        }
+        let fragments = self.files.fragments(&written.files).await?;
         let rows = fragments.iter().filter_map(|one| one.physical_rows);
         let rows = rows.sum::<usize>() as u64;
         if self.room.is_some_and(|room| rows > room) {
@@ -221,9 +228,7 @@ impl CheckParts for RowChecks {
             .ok_or_else(|| {
                 Error::invalid("the counts of a worker do not fit the rows of its fragment")
             })?;
-        for file in &written.files {
-            self.files.take(file);
-        }
+        self.files.take_all(&written.files);
         Ok(FragmentRows {
             source,
             fragments,
