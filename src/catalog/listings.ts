@@ -58,33 +58,12 @@ export function listTables(
 export async function listAllTables(
   db: CatalogDatabase,
   page: PageRequest,
-  { declared, visible, within, creator }: ListingOptions = { declared: true },
+  options: ListingOptions = { declared: true },
 ): Promise<Page<string[]>> {
   const listing = "all tables";
   const size = pageSize(page.limit);
   const after = decodePageToken(listing, 2, page.pageToken);
-  const rows = await available(
-    db.read
-      .selectFrom("tables")
-      .select(["namespace", "name"])
-      // A literal: with a parameter, the databases would not use the partial index of creators.
-      .where("state", "=", sql.lit("live"))
-      .$if(creator !== undefined, (query) => query.where("creator", "=", creator as string))
-      .$if(!declared, (query) => query.where("declared", "=", 0))
-      .$if(visible !== undefined, (query) =>
-        query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
-      )
-      .$if(within !== undefined, (query) =>
-        query.where(isTableIn(db.kind, within as NamespacePath)),
-      )
-      .$if(after !== undefined, (query) =>
-        query.where(sql<boolean>`(namespace, name) > (${after?.[0]}, ${after?.[1]})`),
-      )
-      .orderBy("namespace")
-      .orderBy("name")
-      .limit(size + 1)
-      .execute(),
-  );
+  const rows = await available(selectAllTables(db, options, after, size + 1).execute());
   const shown = rows.slice(0, size);
   const last = rows.length > size ? shown.at(-1) : undefined;
   return {
@@ -92,6 +71,31 @@ export async function listAllTables(
     ...(last && { pageToken: encodePageToken(listing, [last.namespace ?? "", last.name]) }),
   };
 }
+
+/** The query of `listAllTables`. */
+export const selectAllTables = (
+  db: CatalogDatabase,
+  { declared, visible, within, creator }: ListingOptions,
+  after: readonly string[] | undefined,
+  limit: number,
+) =>
+  db.read
+    .selectFrom("tables")
+    .select(["namespace", "name"])
+    // A literal: with a parameter, the databases would not use the partial index of creators.
+    .where("state", "=", sql.lit("live"))
+    .$if(creator !== undefined, (query) => query.where("creator", "=", creator as string))
+    .$if(!declared, (query) => query.where("declared", "=", 0))
+    .$if(visible !== undefined, (query) =>
+      query.where(isVisibleTable(db.kind, visible as VisibleObjects)),
+    )
+    .$if(within !== undefined, (query) => query.where(isTableIn(db.kind, within as NamespacePath)))
+    .$if(after !== undefined, (query) =>
+      query.where(sql<boolean>`(namespace, name) > (${after?.[0]}, ${after?.[1]})`),
+    )
+    .orderBy("namespace")
+    .orderBy("name")
+    .limit(limit);
 
 async function listNames(
   db: CatalogDatabase,

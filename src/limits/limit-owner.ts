@@ -4,7 +4,7 @@ export interface Usage {
   bytes: number;
 }
 
-/** The tables whose rows and bytes count together: those of a namespace and below it, or those that a caller created. */
+/** Tables whose rows and bytes count together: those of a namespace and below it, or those that a caller created. */
 export type StorageScope =
   | { readonly namespace: readonly string[] }
   /** The id of the caller. */

@@ -14,7 +14,10 @@ export type LimitedWork = "query" | "job" | "storage";
 /** How long a client waits before it sends a request again that met too many jobs, seconds. */
 const JOB_RETRY_SECONDS = 10;
 
-/** How long a client waits before it sends rows again that a full namespace or caller has no place for, seconds. */
+/**
+ * How long a client waits before it sends rows again that exceeded the storage limit of a caller or a namespace,
+ * seconds.
+ */
 const STORAGE_RETRY_SECONDS = 60;
 
 /** The part of a call that the limits need. */

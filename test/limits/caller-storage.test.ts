@@ -44,8 +44,8 @@ describe.each(variants)(
       });
 
       /** A caller that has no tables yet. */
-      async function newCaller(): Promise<{ caller: Client; id: string }> {
-        const { key, id } = await limited.newKey("write");
+      async function newCaller(role: "write" | "admin" = "write") {
+        const { key, id } = await limited.newKey(role);
         return { caller: limited.client.withKey(key), id };
       }
       const insert = (client: Client, table: string, rows = 1) =>
@@ -57,7 +57,7 @@ describe.each(variants)(
         (await limited.client.ok(`/v1/table/${table}/describe`)).location;
 
       it("for its tables in all namespaces, wherever it writes, and for no other caller", async () => {
-        const { caller, id } = await newCaller();
+        const { caller } = await newCaller();
         const refusals = () =>
           limited.metric('joust_limit_refused_total{scope="caller",limit="rows"}');
         const before = await refusals();
@@ -113,14 +113,6 @@ describe.each(variants)(
           async () => (await insert(caller, "a")).status === 200,
           untilMeasured,
         );
-        // No reply says who created a table.
-        for (const path of ["a/describe", "a/stats"]) {
-          const answer = await limited.client.post(`/v1/table/${path}`, {
-            load_detailed_metadata: true,
-          });
-          expect([answer.status, answer.text.includes(id)]).toEqual([200, false]);
-        }
-        expect((await limited.client.get("/v1/table/")).text).not.toContain(id);
         await drop("a", "ns$b", "others", "seconds");
       });
 
@@ -195,6 +187,31 @@ describe.each(variants)(
         // As in a full namespace: a declaration adds no rows and no bytes.
         await declare("further");
         await drop("declared", "batched", "further");
+      });
+
+      it("without a reply that says who created a table", async () => {
+        const { caller, id } = await newCaller("admin");
+        const requests: [path: string, body: object][] = [
+          ["declared/declare", {}],
+          ["a/describe", { load_detailed_metadata: true }],
+          ["clone/describe", { load_detailed_metadata: true }],
+          ["declared/describe", { check_declared: true }],
+          ["a/stats", {}],
+        ];
+        const send = async (path: string, body: object | Uint8Array) => {
+          const answer = await caller.post(`/v1/table/${path}`, body);
+          expect([path, answer.status, answer.text]).toEqual([path, 200, expect.anything()]);
+          expect(answer.text).not.toContain(id);
+          return answer;
+        };
+        await send("a/create", items(1));
+        const source = { source_location: await locationOf("a"), is_shallow: false };
+        await send("clone/clone", source);
+        for (const [path, body] of requests) await send(path, body);
+        const { json } = await send("a/deregister", {});
+        await send("registered/register", { location: json.location });
+        expect((await caller.get("/v1/table/")).text).not.toContain(id);
+        await drop("clone", "declared", "registered");
       });
 
       it("for bytes, also while a body arrives and while a statement runs", async () => {

@@ -73,9 +73,9 @@ async function createAll(server: Server, caller: Client, other: Client): Promise
   await other.ok("/v1/table/source_replaced/deregister");
   const replace = { location: location("replaced"), mode: "overwrite" };
   await caller.ok("/v1/table/replaced/register", replace);
-  // Whoever only changes its properties does not get the table.
+  // A caller that only changes its properties does not become the creator.
   await other.ok("/v1/table/replaced/register", { ...replace, properties: { a: "b" } });
-  // Nor does whoever overwrites it.
+  // A caller that overwrites it does not, either.
   await other.createTable("created", items(rowsOf.created), { mode: "overwrite" });
 }
 

@@ -26,7 +26,7 @@ export interface LimitedServer {
   readonly reader: Client;
   readonly writer: Client;
   /** Creates a further key. */
-  newKey(role: "read" | "write"): Promise<{ key: string; id: string }>;
+  newKey(role: "read" | "write" | "admin"): Promise<{ key: string; id: string }>;
   /** Replaces the limits, and waits until they are used. */
   setLimits(limits: object): Promise<void>;
   /** Replaces the file without waiting. */
@@ -49,7 +49,7 @@ export function setupLimitedServer(
   let reader: Client;
   let writer: Client;
   let catalogArgs: string[] = [];
-  const newKey = (role: "read" | "write") => createKey(server.root, role, catalogArgs);
+  const newKey = (role: "read" | "write" | "admin") => createKey(server.root, role, catalogArgs);
   beforeAll(async () => {
     writeFile("");
     if (catalog) catalogArgs = ["--catalog", await catalog()];

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ListingOptions } from "../../src/catalog/catalog.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
@@ -9,11 +10,17 @@ afterEach(() => void vi.useRealTimers());
 /**
  * Tables by identifier, and how often each was measured.
  *
- * `creators`: of some tables, by identifier. `onListing` runs before each page of a listing.
+ * `creators`: of some tables, by identifier. `onListing` runs before each page of a listing, `onLookup` before each
+ * lookup of a table, and `onStats` between the measurement of a table and its result.
  */
 function newUsage(
   tables: Record<string, number>,
-  { creators = {}, onListing = async () => {} }: Options = {},
+  {
+    creators = {},
+    onListing = async () => {},
+    onLookup = () => {},
+    onStats = async () => {},
+  }: Options = {},
 ) {
   const measured: Record<string, number> = {};
   let listings = 0;
@@ -41,8 +48,9 @@ function newUsage(
         return { items: ids.slice(at, at + 1), ...(!isLast && { pageToken: String(at + 1) }) };
       },
       async table(id: readonly string[]) {
-        existing(id);
         const name = id.join("$");
+        onLookup(name);
+        existing(id);
         return { key: name, location: name, storageOptions: {}, creator: creatorOf(id) };
       },
     },
@@ -51,6 +59,8 @@ function newUsage(
         async stats() {
           measured[location] = (measured[location] ?? 0) + 1;
           const rows = existing(location.split("$"));
+          await onStats(location);
+          await setImmediate();
           return { numRows: rows, totalBytes: rows * 10 };
         },
       }),
@@ -62,6 +72,17 @@ function newUsage(
 interface Options {
   creators?: Record<string, string>;
   onListing?: () => Promise<void>;
+  onLookup?: (name: string) => void;
+  onStats?: (name: string) => Promise<void>;
+}
+
+/** A promise that the test resolves. */
+function newSignal(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
 }
 
 const team = { namespace: ["team"], rows: 100 };
@@ -129,24 +150,139 @@ describe("the usage of a namespace", () => {
 
   it("counts a table that is created while all tables are listed", async () => {
     const tables: Record<string, number> = { team$a: 2 };
-    let endListing = () => {};
+    const listed = newSignal();
     let listing: Promise<void> | undefined;
     const { usage, measured, listings } = newUsage(tables, { onListing: async () => listing });
     await usage.of(team);
     vi.advanceTimersByTime(31_000);
-    listing = new Promise((resolve) => {
-      endListing = resolve;
-    });
+    listing = listed.promise;
     await usage.of(team);
     expect(listings()).toBe(2);
     vi.advanceTimersByTime(1);
     tables.team$new = 5;
     usage.tableChanged(["team", "new"]);
     expect((await usage.of(team)).rows).toBe(7);
-    endListing();
+    listed.resolve();
     // A second question would find the table by itself, so the measurement has to end first.
     await vi.waitFor(() => expect(measured.team$a).toBe(2));
     expect((await usage.of(team)).rows).toBe(7);
+  });
+
+  it("includes a change during the first measurement", async () => {
+    const tables: Record<string, number> = { team$a: 2, team$b: 3 };
+    const slow = newSignal();
+    const { usage, measured } = newUsage(tables, {
+      onStats: async (name) => (name === "team$b" ? slow.promise : undefined),
+    });
+    const first = usage.of(team);
+    await vi.waitFor(() => expect(measured).toEqual({ team$a: 1, team$b: 1 }));
+    tables.team$a = 20;
+    usage.tableChanged(["team", "a"]);
+    slow.resolve();
+    expect((await first).rows).toBe(23);
+  });
+
+  it("is that of the measurement that began last", async () => {
+    const tables: Record<string, number> = { team$a: 2 };
+    const slow = newSignal();
+    let wait: Promise<void> | undefined;
+    const { usage, measured } = newUsage(tables, { onStats: async () => wait });
+    await usage.of(team);
+    vi.advanceTimersByTime(31_000);
+    wait = slow.promise;
+    await usage.of(team);
+    await vi.waitFor(() => expect(measured.team$a).toBe(2));
+    wait = undefined;
+    vi.advanceTimersByTime(1);
+    tables.team$a = 20;
+    usage.tableChanged(["team", "a"]);
+    expect((await usage.of(team)).rows).toBe(20);
+    slow.resolve();
+    for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+    expect((await usage.of(team)).rows).toBe(20);
+  });
+
+  it("finds changes after the catalog failed", async () => {
+    const tables: Record<string, number> = { team$a: 2, team$b: 3 };
+    let fails = false;
+    const { usage } = newUsage(tables, {
+      onLookup() {
+        if (fails) throw new JoustError(ErrorCode.ServiceUnavailable, "no catalog");
+      },
+    });
+    await usage.of(team);
+    tables.team$a = 20;
+    tables.team$b = 30;
+    usage.tableChanged(["team", "a"]);
+    usage.tableChanged(["team", "b"]);
+    fails = true;
+    await expect(usage.of(team)).rejects.toThrow("no catalog");
+    fails = false;
+    expect((await usage.of(team)).rows).toBe(50);
+  });
+
+  it("measures no tables that no limit includes", async () => {
+    const { usage, measured } = newUsage(
+      { team$a: 2, other$b: 3 },
+      { creators: { other$b: "bob" } },
+    );
+    await usage.of(team);
+    usage.tableChanged(["other", "b"]);
+    await usage.of(team);
+    expect(measured).toEqual({ team$a: 1 });
+  });
+
+  it("is measured again after more changes than joust notes", async () => {
+    const tables: Record<string, number> = { team$a: 2 };
+    const { usage, listings } = newUsage(tables);
+    await usage.of(team);
+    tables.team$a = 5;
+    usage.tableChanged(["team", "a"]);
+    for (let at = 0; at < 10_000; at += 1) usage.tableChanged(["other", String(at)]);
+    expect((await usage.of(team)).rows).toBe(5);
+    expect(listings()).toBe(2);
+  });
+
+  it("is measured again after more changes than joust notes during a measurement", async () => {
+    const tables: Record<string, number> = { team$a: 2, team$b: 3 };
+    const slow = newSignal();
+    const { usage, measured } = newUsage(tables, {
+      onStats: async (name) => (name === "team$b" ? slow.promise : undefined),
+    });
+    const first = usage.of(team);
+    await vi.waitFor(() => expect(measured).toEqual({ team$a: 1, team$b: 1 }));
+    tables.team$a = 20;
+    usage.tableChanged(["team", "a"]);
+    for (let at = 0; at < 10_000; at += 1) usage.tableChanged(["other", String(at)]);
+    slow.resolve();
+    await first;
+    expect((await usage.of(team)).rows).toBe(23);
+  });
+
+  it("is measured once for a request that waits for the measurement", async () => {
+    const { usage, listings } = newUsage({ team$a: 200 });
+    await usage.of(team);
+    vi.advanceTimersByTime(400_000);
+    expect((await usage.of(team)).rows).toBe(200);
+    expect(listings()).toBe(2);
+  });
+
+  it("measures four tables at a time, of all scopes together", async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `team$${at}`);
+    let running = 0;
+    let most = 0;
+    const { usage } = newUsage(Object.fromEntries(names.map((name) => [name, 1])), {
+      async onStats() {
+        running += 1;
+        most = Math.max(most, running);
+        await setImmediate();
+        running -= 1;
+      },
+    });
+    await Promise.all([usage.of(team), usage.of({ namespace: [] })]);
+    for (const name of names) usage.tableChanged(name.split("$"));
+    await usage.of(team);
+    expect(most).toBe(4);
   });
 });
 
@@ -204,6 +340,20 @@ describe("the usage of a caller", () => {
     vi.advanceTimersByTime(31_000);
     await usage.of(ann);
     await vi.waitFor(async () => expect((await usage.of(ann)).rows).toBe(2));
+  });
+
+  it("leaves the tables to their namespace that another server replaced", async () => {
+    const tables: Record<string, number> = { team$a: 2, team$b: 3 };
+    const creators: Record<string, string> = { team$a: "ann", team$b: "ann" };
+    const { usage } = newUsage(tables, { creators });
+    await usage.of(ann);
+    vi.advanceTimersByTime(20_000);
+    expect((await usage.of(team)).rows).toBe(5);
+    creators.team$a = "bob";
+    vi.advanceTimersByTime(11_000);
+    await usage.of(ann);
+    await vi.waitFor(async () => expect((await usage.of(ann)).rows).toBe(3));
+    expect((await usage.of(team)).rows).toBe(5);
   });
 
   it("is measured again before the caller counts as full", async () => {
