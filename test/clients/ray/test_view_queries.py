@@ -2,7 +2,9 @@
 
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from data import items
 from function_columns import FunctionColumns
 from joust_server import JoustServer, TemporaryRoot, free_port
 from joust_worker.server import Refused
+from joust_worker.spill_directory import SpillDirectory
 from joust_worker.sql import module
 from ray_head import FINAL, RayHead
 from ray_jobs import connect, options, ray_job, stored, wait_until
@@ -193,10 +196,32 @@ def test_a_node_with_another_datafusion_fails_the_job(tmp_path):
                 assert ended["job_state"] == "FAILED"
                 message = ended["failure"]["message"]
                 assert "a Ray node has datafusion 53.0.0" in message
-                assert 'install "datafusion==54.*" on all nodes' in message
+                assert 'install "datafusion==54.1.*" on all nodes' in message
 
 
 def test_a_node_without_datafusion_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "datafusion", None)
     with pytest.raises(Refused, match='no package datafusion.*install "datafusion==54'):
         module("54.1.0")
+
+
+def test_what_a_killed_worker_spilled_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    living = SpillDirectory()
+    program = f"""
+import os, signal, sys, tempfile
+sys.path[:0] = {sys.path!r}
+tempfile.tempdir = {str(tmp_path)!r}
+from joust_worker.spill_directory import SpillDirectory
+spilled = SpillDirectory()
+open(os.path.join(spilled.path, "spilled"), "w").close()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", program])
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob("*/spilled"))) == 1
+    own = SpillDirectory()
+    assert {str(path) for path in tmp_path.iterdir()} == {living.path, own.path}
+    for directory in (living, own):
+        directory.remove()
+    assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ it("the package for Ray has the versions of the server", () => {
   expect(source).toContain(`LANCE_VERSION = "${lance}"`);
   const requirements = read("test/clients/ray/requirements.txt");
   expect(requirements).toContain(`pylance==${lance}`);
-  const datafusion = /name = "datafusion"\nversion = "(\d+)\./.exec(read("Cargo.lock"))?.[1];
+  const datafusion = /name = "datafusion"\nversion = "(\d+\.\d+)\./.exec(read("Cargo.lock"))?.[1];
   expect(requirements).toContain(`datafusion==${datafusion}.*`);
 });
 

@@ -157,7 +157,7 @@ mod tests {
         let defaults = SessionConfig::new().options().entries();
         let changed = own.iter().zip(&defaults).filter_map(|(own, default)| {
             assert_eq!(own.key, default.key);
-            (own.value != default.value).then(|| own.key.as_str())
+            (own.value != default.value).then_some(own.key.as_str())
         });
         let limits = [
             "datafusion.execution.sort_spill_reservation_bytes",

@@ -4,10 +4,9 @@ The server has planned the text with the same options, and gives it to workers o
 """
 
 import os
-import shutil
-import tempfile
 
 from joust_worker.server import Refused
+from joust_worker.spill_directory import SpillDirectory
 
 # Of the sorts, joins and groups. Sorts and groups spill to temporary files.
 MEMORY_BYTES = 1 << 30
@@ -33,8 +32,8 @@ class Session:
             "datafusion.execution.sort_spill_reservation_bytes": str(40 << 20),
         }
         config = datafusion.SessionConfig({**order["datafusion"]["options"], **limits})
-        self.directory = tempfile.mkdtemp(prefix="joust-sql-")
-        runtime = datafusion.RuntimeEnvBuilder().with_temp_file_path(self.directory)
+        self.spill = SpillDirectory()
+        runtime = datafusion.RuntimeEnvBuilder().with_temp_file_path(self.spill.path)
         runtime = runtime.with_fair_spill_pool(MEMORY_BYTES)
         self.context = datafusion.SessionContext(config, runtime)
         self.catalogs = datafusion.catalog
@@ -44,7 +43,7 @@ class Session:
 
     def __exit__(self, *_):
         self.context = None
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.spill.remove()
 
     def register(self, name, table):
         """Gives a table a name in the SQL, of one to three parts."""
@@ -81,9 +80,9 @@ class Session:
 
 
 def module(wanted):
-    """The package of DataFusion, whose major version is that of the server's."""
-    major = wanted.split(".")[0]
-    install = f'install "datafusion=={major}.*" on all nodes'
+    """The package of DataFusion, whose major and minor version are those of the server's."""
+    minor = ".".join(wanted.split(".")[:2])
+    install = f'install "datafusion=={minor}.*" on all nodes'
     try:
         import datafusion
         import datafusion.catalog
@@ -92,8 +91,8 @@ def module(wanted):
             f"a Ray node has no package datafusion, which this view needs: {install}"
         ) from error
     installed = datafusion.__version__
-    if installed.split(".")[0] != major:
+    if installed.split(".")[:2] != minor.split("."):
         raise Refused(
-            f"a Ray node has datafusion {installed}, and this server needs {major}: {install}"
+            f"a Ray node has datafusion {installed}, and this server needs {minor}: {install}"
         )
     return datafusion

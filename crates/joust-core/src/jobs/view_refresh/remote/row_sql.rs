@@ -55,8 +55,8 @@ impl RowSql {
         if !is_shallow(&read) {
             return None;
         }
-        let read = optimized(&context, read)?;
-        let is_same = read == optimized(&context, own)?;
+        let read = optimized(&context, &read)?;
+        let is_same = read == optimized(&context, &own)?;
         let mut types = fields.iter().zip(read.schema().fields());
         let has_types = types.all(|(own, read)| {
             plain_type(own.data_type()) == plain_type(read.data_type()) && !is_extension(read)
@@ -119,8 +119,8 @@ fn plan_of(query: &Expressions, table: &Arc<dyn TableProvider>) -> Option<Logica
     plan.build().ok()
 }
 
-fn optimized(context: &SessionContext, plan: LogicalPlan) -> Option<LogicalPlan> {
-    context.state().optimize(&plan).ok()
+fn optimized(context: &SessionContext, plan: &LogicalPlan) -> Option<LogicalPlan> {
+    context.state().optimize(plan).ok()
 }
 
 fn all_of(conditions: &[Expr]) -> Option<Expr> {

@@ -22,8 +22,8 @@ use crate::jobs::remote::{CheckParts, Order, Part, Task, WorkerFiles, details, k
 use crate::jobs::unnamed_files::UnnamedFiles;
 use crate::work::WorkContext;
 
-/// The most tables: temporary credentials of workers name each of them, and their policy is short.
-const MOST_SOURCES: usize = 8;
+/// The most tables: the policy of temporary credentials names each of them three times, in at most 2,048 characters.
+const MOST_SOURCES: usize = 3;
 
 /// The members of an order of this kind. It has the view as its table, and one task.
 #[derive(Serialize)]
@@ -74,7 +74,9 @@ impl Inputs<'_> {
         let has_types =
             columns.all(|field| has_type(result, &view, field.name()) && !is_extension(field));
         let can_read = self.sources.len() <= MOST_SOURCES && fragments().next().is_some();
-        if !can_read || !is_worth || !has_types {
+        // A worker uses one processor.
+        let is_concurrent = self.refresh.concurrency.is_some_and(|own| own > 1);
+        if !can_read || is_concurrent || !is_worth || !has_types {
             return Ok(None);
         }
         let Some(sql) = whole_sql(self.sql, plan, self.sources).await? else {

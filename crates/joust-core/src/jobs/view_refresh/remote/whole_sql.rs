@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Column;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::dataframe::DataFrame;
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 use lance::Dataset;
 
 use super::plain_columns::has_plain;
-use super::worker_datafusion::is_shallow;
+use super::worker_datafusion::{can_scan, is_shallow};
 use crate::error::Result;
 use crate::planning::planned;
 use crate::sql::{ScanSize, SourceTable, Statement, session};
@@ -50,7 +51,7 @@ pub async fn whole_sql(sql: &str, plan: &DataFrame, sources: &Sources) -> Result
     .await
 }
 
-/// Whether a worker reads all columns that a plan scans as they are.
+/// Whether a worker can read all conditions and columns that a plan scans, as they are.
 fn reads_plain(plan: &LogicalPlan, sources: &Sources) -> bool {
     let mut is_plain = true;
     let walked = plan.apply_with_subqueries(|node| {
@@ -72,10 +73,13 @@ fn scans_plain(scan: &TableScan, sources: &Sources) -> bool {
     let Some((_, source)) = sources.iter().find(|(given, _)| *given == parts) else {
         return false;
     };
+    if !scan.filters.iter().all(can_scan) {
+        return false;
+    }
     let fields = scan.projected_schema.fields().iter();
     let scanned = fields.map(|field| field.name().as_str());
     let filters = scan.filters.iter().flat_map(|filter| filter.column_refs());
-    let filtered: Vec<&str> = filters.map(|column| column.name()).collect();
+    let filtered: Vec<&str> = filters.map(Column::name).collect();
     let mut read = scanned.chain(filtered);
     read.all(|column| has_plain(source, column))
 }

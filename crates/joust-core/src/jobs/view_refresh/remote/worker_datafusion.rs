@@ -15,10 +15,14 @@ use crate::sql::session::OPTIONS;
 /// Python overflows between 1,500 and 5,000.
 const MOST_LEVELS: usize = 500;
 
+/// The most levels of a condition that a scan evaluates: the table of pylance gets it as a protobuf message, which is read
+/// up to 100 levels deep, and an expression has up to three for each of its own.
+const MOST_SCAN_LEVELS: usize = 30;
+
 /// The DataFusion of workers, in an order.
 #[derive(Serialize)]
 pub struct WorkerDataFusion {
-    /// Of this engine. The one of a worker has the same major version.
+    /// Of this engine. The one of a worker has the same major and minor version.
     version: &'static str,
     /// Of each session.
     options: BTreeMap<&'static str, &'static str>,
@@ -43,6 +47,11 @@ pub fn is_shallow(plan: &LogicalPlan) -> bool {
         })
     });
     is_shallow && walked.is_ok()
+}
+
+/// Whether the table of pylance can read a condition.
+pub fn can_scan(condition: &Expr) -> bool {
+    has_levels(condition, MOST_SCAN_LEVELS).unwrap_or(false)
 }
 
 /// Whether an expression has at most so many levels.
