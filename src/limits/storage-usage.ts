@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import type { Catalog, TableRecord } from "../catalog/catalog.js";
+import type { Catalog, ListingOptions, TableRecord } from "../catalog/catalog.js";
 import { encodePath, isBelow } from "../catalog/path.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { checkLive, type TableDependencies, tableHandle } from "../tables/open-table.js";
@@ -144,9 +144,9 @@ export class StorageUsage {
     do {
       const page = await this.dependencies.catalog.listAllTables(
         { ...(pageToken !== undefined && { pageToken }) },
-        { declared: false, ...("creator" in scope && { creator: scope.creator }) },
+        { declared: false, ...selectionOf(scope) },
       );
-      found.push(...page.items.filter((id) => "creator" in scope || isBelow(id, scope.namespace)));
+      found.push(...page.items);
       pageToken = page.pageToken;
     } while (pageToken !== undefined);
     return found;
@@ -246,6 +246,12 @@ export class StorageUsage {
 /** The key of a scope in maps. */
 const nameOf = (scope: StorageScope): string =>
   "namespace" in scope ? `namespace:${encodePath(scope.namespace)}` : `creator:${scope.creator}`;
+
+/** The members of the listing of all tables that select those of a scope. The root namespace has all. */
+function selectionOf(scope: StorageScope): Pick<ListingOptions, "creator" | "within"> {
+  if ("creator" in scope) return { creator: scope.creator };
+  return scope.namespace.length > 0 ? { within: scope.namespace } : {};
+}
 
 const includes = (scope: StorageScope, { id, creator }: TableUsage): boolean =>
   "namespace" in scope ? isBelow(id, scope.namespace) : creator === scope.creator;

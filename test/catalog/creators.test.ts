@@ -67,7 +67,7 @@ describeOnEachDatabase((newCatalog, kind) => {
     await catalog.createNamespace(["n"], "create", {});
     for (const id of [["a"], ["c"], ["n", "b"]]) await makeTable({ catalog }, id, {}, "ann");
     await makeTable({ catalog }, ["b"], {}, "bob");
-    await makeTable({ catalog }, ["nobody"]);
+    await makeTable({ catalog }, ["adopted"]);
     await catalog.changeTables({ declare: [{ id: ["d"], properties: {}, creator: "ann" }] });
     await catalog.reserveTable(["e"], { properties: {}, storageOptions: {}, creator: "ann" });
     await makeTable({ catalog }, ["f"], {}, "ann");

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ListingOptions } from "../../src/catalog/catalog.js";
+import { isBelow } from "../../src/catalog/path.js";
 import { ErrorCode, JoustError } from "../../src/foundation/errors.js";
 import { StorageUsage, type UsageDependencies } from "../../src/limits/storage-usage.js";
 
@@ -36,12 +37,13 @@ function newUsage(
       // Pages of one table.
       async listAllTables(
         { pageToken = "0" }: { pageToken?: string },
-        { creator }: ListingOptions,
+        { creator, within = [] }: ListingOptions,
       ) {
         listings += 1;
         const ids = Object.keys(tables)
           .map((id) => id.split("$"))
-          .filter((id) => creator === undefined || creatorOf(id) === creator);
+          .filter((id) => creator === undefined || creatorOf(id) === creator)
+          .filter((id) => isBelow(id, within));
         await onListing();
         const at = Number(pageToken);
         const isLast = at + 1 >= ids.length;
@@ -86,6 +88,17 @@ function newSignal(): { promise: Promise<void>; resolve: () => void } {
 }
 
 const team = { namespace: ["team"], rows: 100 };
+
+/** The first measurement of `team` has measured team$a, and waits for team$b until `slow` is resolved. */
+async function duringFirstMeasurement(tables: Record<string, number>) {
+  const slow = newSignal();
+  const { usage, measured } = newUsage(tables, {
+    onStats: async (name) => (name === "team$b" ? slow.promise : undefined),
+  });
+  const first = usage.of(team);
+  await vi.waitFor(() => expect(measured).toEqual({ team$a: 1, team$b: 1 }));
+  return { usage, slow, first };
+}
 
 describe("the usage of a namespace", () => {
   it("is the sum of its tables and of those below it", async () => {
@@ -170,12 +183,7 @@ describe("the usage of a namespace", () => {
 
   it("includes a change during the first measurement", async () => {
     const tables: Record<string, number> = { team$a: 2, team$b: 3 };
-    const slow = newSignal();
-    const { usage, measured } = newUsage(tables, {
-      onStats: async (name) => (name === "team$b" ? slow.promise : undefined),
-    });
-    const first = usage.of(team);
-    await vi.waitFor(() => expect(measured).toEqual({ team$a: 1, team$b: 1 }));
+    const { usage, slow, first } = await duringFirstMeasurement(tables);
     tables.team$a = 20;
     usage.tableChanged(["team", "a"]);
     slow.resolve();
@@ -245,12 +253,7 @@ describe("the usage of a namespace", () => {
 
   it("is measured again after more changes than joust notes during a measurement", async () => {
     const tables: Record<string, number> = { team$a: 2, team$b: 3 };
-    const slow = newSignal();
-    const { usage, measured } = newUsage(tables, {
-      onStats: async (name) => (name === "team$b" ? slow.promise : undefined),
-    });
-    const first = usage.of(team);
-    await vi.waitFor(() => expect(measured).toEqual({ team$a: 1, team$b: 1 }));
+    const { usage, slow, first } = await duringFirstMeasurement(tables);
     tables.team$a = 20;
     usage.tableChanged(["team", "a"]);
     for (let at = 0; at < 10_000; at += 1) usage.tableChanged(["other", String(at)]);
@@ -295,7 +298,7 @@ describe("the usage of a caller", () => {
     const { usage } = newUsage(tables, { creators });
     expect(await usage.of(ann)).toEqual({ rows: 3, bytes: 30 });
     expect(await usage.of({ creator: "bob" })).toEqual({ rows: 4, bytes: 40 });
-    expect(await usage.of({ creator: "nobody" })).toEqual({ rows: 0, bytes: 0 });
+    expect(await usage.of({ creator: "eve" })).toEqual({ rows: 0, bytes: 0 });
     // A caller may have the name of a namespace.
     expect((await usage.of({ creator: "team" })).rows).toBe(0);
     expect((await usage.of(team)).rows).toBe(6);

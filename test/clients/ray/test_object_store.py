@@ -55,7 +55,7 @@ def check_workers(tables: Tables, begin: int, *folders: str) -> None:
     assert [one for one in own if one.writes and not one.creates] == []
     # S3 has 403 in place of 404 for those who may not list the bucket.
     assert [one for one in own if one.status in (403, 404)] == []
-    # Nobody else has written a file of data.
+    # The server has written no file of data.
     others = {one.object for one in tables.of_server(requests) if one.creates}
     assert [name for name in others if "/data/" in name] == []
 
