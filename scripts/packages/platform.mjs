@@ -7,6 +7,7 @@ import { platform as compiledFor, root } from "../build/paths.mjs";
 import { dynamicSymbols, glibcNeeds, MAX_GLIBC } from "./glibc.mjs";
 import { compiledKernels, expectedKernels, kernelFaults } from "./kernels.mjs";
 import { crateLicences } from "./licences.mjs";
+import { publishedRepository } from "./repository.mjs";
 import { uwsFiles, uwsLicence, uwsNotice } from "./uws.mjs";
 
 const CRATES = "THIRD-PARTY-LICENSES";
@@ -56,14 +57,14 @@ export function writePlatformPackage({ manifest, target, addon, folder }) {
 }
 
 function platformManifest(manifest, target, binary, hasUws) {
-  const { name, version, license, engines, repository } = manifest;
+  const { name, version, license, engines } = manifest;
   const { platformArchABI: platform } = target;
   return {
     name: `${name}-${platform}`,
     version,
     description: `The engine of ${name}, compiled for ${platform}`,
     license,
-    ...(repository && { repository }),
+    ...publishedRepository(manifest),
     engines,
     main: binary,
     files: [binary, CRATES, ...(hasUws ? ["uws"] : [])],

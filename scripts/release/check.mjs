@@ -7,9 +7,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
-
-/** The placeholder for the owner in `repository` of package.json. */
-export const PLACEHOLDER = "OWNER";
+import { repositoryUrl } from "../packages/repository.mjs";
 
 /** The oldest versions that support trusted publishing, without a token. */
 const MIN_VERSIONS = { node: "22.14.0", npm: "11.5.1" };
@@ -59,15 +57,14 @@ export function releaseFaults(state) {
   return faults;
 }
 
-/** npm accepts a package with provenance only if a workflow of its `repository` publishes it. */
+/** Without the field, the packages get the repository of the workflow: see `publishedRepository`. */
 function repositoryFaults(field, actual) {
   const url = typeof field === "string" ? field : field?.url;
-  const wanted = `git+https://github.com/${actual ?? "OWNER/NAME"}.git`;
-  if (!url || url.includes(`/${PLACEHOLDER}/`)) {
-    return [`package.json has no repository address: set "repository.url" to ${wanted}`];
-  }
-  if (actual === undefined || addressOf(url) === actual.toLowerCase()) return [];
-  return [`the repository in package.json is ${url}: set "repository.url" to ${wanted}`];
+  if (url === undefined || actual === undefined) return [];
+  if (addressOf(url) === actual.toLowerCase()) return [];
+  return [
+    `the repository in package.json is ${url}: remove the field, or set "repository.url" to ${repositoryUrl(actual)}`,
+  ];
 }
 
 const addressOf = (url) => /github\.com[/:](.+?)(?:\.git)?$/.exec(url)?.[1]?.toLowerCase();

@@ -6,7 +6,6 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { root } from "../build/paths.mjs";
-import { PLACEHOLDER } from "./check.mjs";
 
 /** The required files of the main package. The build copies the page at /docs, instead of compiling it. */
 const MAIN_FILES = [
@@ -45,9 +44,10 @@ export function contentFaults(manifest, files) {
 /** The faults of a manifest that prevent publication or installation. */
 export function manifestFaults(manifest) {
   const faults = [];
-  const url = manifest.repository?.url ?? "";
-  if (url === "" || url.includes(`/${PLACEHOLDER}/`)) {
-    faults.push(`${manifest.name} has no repository, which npm needs for provenance`);
+  if (manifest.repository === undefined) {
+    faults.push(
+      `${manifest.name} has no repository, which npm needs for provenance: set GITHUB_REPOSITORY to its owner and name, as the release workflow does, and write the package again`,
+    );
   }
   const listed = Object.entries(manifest.optionalDependencies ?? {});
   const platforms = listed.filter(([name]) => name.startsWith(`${manifest.name}-`));

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { licenceText, linkedCrates } from "../../scripts/packages/licences.mjs";
 import { publishedManifest } from "../../scripts/packages/main-manifest.mjs";
+import { publishedRepository } from "../../scripts/packages/repository.mjs";
 import { uwsFiles, uwsNotice } from "../../scripts/packages/uws.mjs";
 import { removeDir, tempDir } from "../harness/temp.js";
 
@@ -83,4 +84,22 @@ it("the published main package lists the platform packages of its version and no
   });
   const installed = Object.keys({ ...published.dependencies, ...published.optionalDependencies });
   expect(installed.filter((name) => name.startsWith("uws"))).toEqual([]);
+});
+
+describe("the repository of a published package", () => {
+  it("is that of the workflow that packs it", () => {
+    expect(publishedRepository({}, "acme/joust")).toEqual({
+      repository: { type: "git", url: "git+https://github.com/acme/joust.git" },
+    });
+  });
+
+  it("is that of package.json if it names one", () => {
+    expect(publishedRepository({ repository: "github:acme/fork" }, "acme/joust")).toEqual({
+      repository: "github:acme/fork",
+    });
+  });
+
+  it("is absent outside of a workflow", () => {
+    expect(publishedRepository({}, "")).toEqual({});
+  });
 });
