@@ -12,7 +12,7 @@ use super::entry::{Entry, entries};
 use super::files::{Scratch, blocking, open};
 use super::text_caches::TextCaches;
 use super::visible;
-use crate::commit::is_conflict;
+use crate::commit::{Attempts, Policy, always_lost};
 use crate::error::{Code, Error, Result};
 use crate::table::Table;
 use crate::work::{Progress, WorkContext};
@@ -24,8 +24,8 @@ const FACTOR: u64 = 8;
 /// Smaller segments are all of about one size.
 const SMALL: u64 = 10_000;
 
-/// The most rounds of one catch-up, of which each may lose against another commit.
-const ROUNDS: usize = 5;
+/// The most commits of one catch-up. The next catch-up continues.
+const MOST_COMMITS: usize = 5;
 
 /// Catches an index up with the table; returns the new version, if there was anything to do.
 pub async fn catch_up(
@@ -35,15 +35,29 @@ pub async fn catch_up(
     work: &WorkContext,
 ) -> Result<Option<u64>> {
     let mut made = None;
-    for _ in 0..ROUNDS {
-        match round(table, name, caches, work).await {
-            Err(error) if is_conflict(&error) => {}
-            Err(error) => return Err(error),
-            Ok(None) => return Ok(made),
-            Ok(version) => made = version,
+    for _ in 0..MOST_COMMITS {
+        match commit_round(table, name, caches, work).await? {
+            None => break,
+            version => made = version,
         }
     }
     Ok(made)
+}
+
+/// Does a round again while other commits come first.
+async fn commit_round(
+    table: &Table,
+    name: &str,
+    caches: &TextCaches,
+    work: &WorkContext,
+) -> Result<Option<u64>> {
+    let mut attempts = Attempts::at(Policy::IndexCatchUp);
+    loop {
+        match round(table, name, caches, work).await {
+            Err(error) => attempts.lost(error).await.map_err(always_lost("table"))?,
+            done => return done,
+        }
+    }
 }
 
 /// First the tail, then the segments: one merge may make another of the next size due.

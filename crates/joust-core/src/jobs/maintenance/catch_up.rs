@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lance::index::DatasetIndexExt;
 use lance_index::optimize::OptimizeOptions;
+use tracing::{Instrument, info_span};
 
 use super::former_texts;
 use crate::commit::{Attempts, Policy, always_lost};
@@ -35,9 +36,8 @@ impl Table {
                 memory = Some(self.memory_for_job(0, |_| {}).await);
             }
             if index.index_type == Kind::Text.name() {
-                if let Some(version) =
-                    text::catch_up(self, &index.name, self.caches()?.text(), work).await?
-                {
+                let optimize = text::catch_up(self, &index.name, self.caches()?.text(), work);
+                if let Some(version) = optimize.instrument(info_span!("optimize index")).await? {
                     done.published_version = Some(version);
                     done.indexes.push(index.name.clone());
                 }
@@ -46,7 +46,8 @@ impl Table {
             if index.num_unindexed_rows == 0 {
                 continue;
             }
-            if let Some(version) = self.optimize(index, work).await? {
+            let optimize = self.optimize(index, work);
+            if let Some(version) = optimize.instrument(info_span!("optimize index")).await? {
                 done.published_version = Some(version);
                 done.indexes.push(index.name.clone());
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use lance::dataset::cleanup::CleanupPolicy;
+use tracing::{Instrument, info_span};
 
 use super::leftovers::remove_leftovers;
 use crate::error::{Error, Result};
@@ -130,7 +131,8 @@ impl CleanUp {
         let dataset = self.table.newest().await?;
         // Other processes respect the agreement only as long as they consider this server alive.
         let removal = async { Ok(dataset.cleanup_with_policy(policy).await?) };
-        let removed = self.table.tables().lease().during(removal).await?;
+        let removed = self.table.tables().lease().during(removal);
+        let removed = removed.instrument(info_span!("remove versions")).await?;
         if let Err(error) = remove_leftovers(&self.table).await {
             tracing::warn!(%error, "files of ended processes stay until the next version clean-up");
         }
