@@ -130,7 +130,7 @@ function catalogOf(catalog: Catalog, database: NamespacePath): Catalog {
       checkNamespace(path);
       if (isDatabase(path)) {
         if (mode === "overwrite") throw ownRoot("overwritten");
-        // Through its own connection a database that was dropped does not come back.
+        // A connection to a dropped database cannot create the database again.
         await catalog.describeNamespace(path);
       }
       return catalog.createNamespace(path, mode, properties);

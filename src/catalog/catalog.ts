@@ -214,7 +214,7 @@ export interface Catalog {
   /** Deletes a dropped table whose files are removed. */
   forgetTable(key: string): Promise<void>;
   /**
-   * Gives up a reserved or dropped table whose files could not be removed: frees its name and lets any server claim
+   * Orphans a reserved or dropped table whose files could not be removed: frees its name and lets any server claim
    * the files. Does not reject: see retry-queue.ts.
    */
   orphanTable(key: string): Promise<void>;

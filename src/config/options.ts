@@ -42,7 +42,7 @@ export const serverOptions = {
   http: option({
     type: choice(["auto", "uws", "node"]),
     fallback: "auto",
-    help: "HTTP transport: uWebSockets.js (uws), Node's http (node), or uws if version 20.57 loads, else node (auto)",
+    help: "HTTP library: uWebSockets.js (uws), Node's http module (node), or uws if its version 20.57 loads and node otherwise (auto)",
   }),
   "tls-cert": option({
     type: text("FILE"),
@@ -64,15 +64,15 @@ export const serverOptions = {
   "oidc-audience": option({
     type: text("NAME"),
     repeatable: true,
-    help: "audience that a token must be for; needed with --oidc-issuer",
+    help: "audience that a token must name; required with --oidc-issuer",
   }),
   "oidc-jwks": option({
     type: providerUrl,
-    help: "key set of the issuer; default: found through its /.well-known/openid-configuration",
+    help: "URL of the key set (JWKS) of the issuer; default: the one in its /.well-known/openid-configuration",
   }),
   "oidc-groups-claim": option({
     type: text("CLAIM"),
-    help: "claim with the groups of a user, also a path such as realm_access.roles; default: groups",
+    help: "claim, or path such as realm_access.roles, that has the groups of a user; default: groups",
   }),
   "oidc-name-claim": option({
     type: text("CLAIM"),
@@ -84,7 +84,7 @@ export const serverOptions = {
   }),
   "oidc-clock-skew": option({
     type: duration,
-    help: "how far the clocks of the issuer and of this server may differ; default: 30s",
+    help: "maximum difference between the clocks of the issuer and of this server; default: 30s",
   }),
   "cors-origins": option({
     type: origins,
@@ -94,7 +94,7 @@ export const serverOptions = {
   "allowed-host": option({
     type: hostName,
     repeatable: true,
-    help: "with --auth none: another host name of this server; its pages may send requests",
+    help: "another host name of this server, whose web pages may send requests; only with --auth none",
   }),
   "api-key": option({
     type: text("KEY"),
@@ -102,7 +102,7 @@ export const serverOptions = {
   }),
   "api-key-file": option({
     type: text("FILE"),
-    help: "file with that admin key on its only line",
+    help: "file whose only line is the admin key of --api-key",
   }),
   "catalog-key": option({
     type: text("KEY"),
@@ -110,7 +110,7 @@ export const serverOptions = {
   }),
   "catalog-key-file": option({
     type: text("FILE"),
-    help: "file with that key on its first line; keys on further lines only decrypt",
+    help: "file whose first line is the key of --catalog-key; keys on further lines only decrypt",
   }),
   "lancedb-databases": option({
     type: choice(["existing", "required", "ignored"]),
@@ -124,26 +124,26 @@ export const serverOptions = {
   "log-level": option({
     type: choice(logLevels),
     fallback: "info",
-    help: "least level of the JSON log lines on stderr; debug logs every request",
+    help: "minimum level of the JSON log lines on stderr; debug logs every request",
   }),
   "audit-log": option({
     type: text("FILE"),
-    help: "file that gets a JSON line for each request: who did what with which result; reopened on SIGHUP",
+    help: "file to which the server writes a JSON line for each request: caller, operation, result; reopened on SIGHUP",
   }),
   "audit-log-table": option({
     type: choice(["off", "on"]),
     fallback: "off",
-    help: "on: the lines of --audit-log are also rows of the Lance table _audit/log.lance in the root",
+    help: "whether to also write the lines of --audit-log to the Lance table _audit/log.lance in the root",
   }),
   "audit-log-size": option({
     type: size,
     fallback: "100MiB",
-    help: "size at which --audit-log is renamed to FILE.1 and a new file begins; at least 64KiB",
+    help: "size at which the server renames the file of --audit-log to FILE.1 and starts a new one; at least 64KiB",
   }),
   "audit-log-files": option({
     type: integer(1, 1000),
     fallback: "10",
-    help: "number of renamed files of --audit-log to keep",
+    help: "number of renamed --audit-log files to keep",
   }),
   catalog: option({
     type: text("URL|FILE"),
@@ -182,7 +182,7 @@ export const serverOptions = {
   "auto-refresh-interval": option({
     type: duration,
     fallback: "60s",
-    help: "time between two refreshes of columns and views that refresh themselves and declare no interval",
+    help: "interval of the automatic refreshes of columns and views that declare none",
   }),
   memory: option({
     type: memory,
@@ -203,7 +203,7 @@ export const serverOptions = {
   }),
   staleness: option({
     type: duration,
-    help: "how old cached data of a table in an object store may be; 0 checks the store for each request",
+    help: "maximum age of cached data of a table in an object store; 0 checks the store for each request",
   }),
   "query-timeout": option({
     type: duration,
@@ -213,7 +213,7 @@ export const serverOptions = {
   "request-timeout": option({
     type: duration,
     fallback: "0",
-    help: "time limit of a request until its reply begins; beyond it the reply is 504; 0 is no limit",
+    help: "time limit of a request until its reply begins; a request that exceeds it gets 504; 0 is no limit",
   }),
   "view-timeout": option({
     type: duration,
@@ -250,22 +250,22 @@ export const serverOptions = {
   }),
   "vend-endpoint": option({
     type: providerUrl,
-    help: "address of the STS server of --vend-role and --ray-vend-role; default: that of AWS in the region of the bucket",
+    help: "address of the STS server of --vend-role and --ray-vend-role; default: the STS server of AWS in the region of the bucket",
   }),
   "vend-lifetime": option({
     type: duration,
     fallback: "1h",
-    help: "how long credentials of --vend-role and --ray-vend-role are valid, from 15m to 12h",
+    help: "lifetime of the credentials of --vend-role and --ray-vend-role, from 15m to 12h",
   }),
   functions: option({
     type: choice(["off", "subprocess", "ray"]),
     fallback: "off",
-    help: "whether and where Python functions run: in processes of the server (subprocess), with its file permissions, or on the Ray cluster of --executor (ray)",
+    help: "where Python functions run: nowhere (off), in child processes with the file permissions of the server (subprocess), or on the Ray cluster of --executor ray (ray)",
   }),
   python: option({
     type: text("PATH"),
     fallback: "python3",
-    help: "Python interpreter of --functions, with the package pyarrow and the packages that functions import",
+    help: "Python interpreter for --functions; it needs the package pyarrow and the packages that functions import",
   }),
   "function-workers": option({
     type: integer(1, 1024),
@@ -280,17 +280,17 @@ export const serverOptions = {
   "function-timeout": option({
     type: duration,
     fallback: "60s",
-    help: "time limit of one call of a function; the server adapts the rows of a call to the speed of the function",
+    help: "time limit of one call of a function; the server adapts the number of rows of a call to the speed of the function",
   }),
   "function-cpu-time": option({
     type: duration,
     fallback: "5m",
-    help: "limit of the processor time of one call of a function, rounded to seconds",
+    help: "CPU time limit of one call of a function, rounded to seconds",
   }),
   "function-network": option({
     type: choice(["off", "on"]),
     fallback: "off",
-    help: "whether functions reach the network; off needs Linux namespaces, and the server warns where they are missing",
+    help: "whether functions can use the network; off needs Linux namespaces, and the server logs a warning if they are missing",
   }),
   "function-env": option({
     type: pair,
@@ -300,7 +300,7 @@ export const serverOptions = {
   executor: option({
     type: choice(["local", "ray"]),
     fallback: "local",
-    help: "where jobs run that may leave this server: here (local) or on a Ray cluster (ray), which runs large compactions, index builds and view refreshes, and with --functions ray all functions",
+    help: "executor of heavy jobs: this server (local) or a Ray cluster (ray); ray runs large compactions, index builds and view refreshes, and with --functions ray all functions",
   }),
   "ray-address": option({
     type: httpUrl,
@@ -312,35 +312,35 @@ export const serverOptions = {
   }),
   "ray-ca-file": option({
     type: text("FILE"),
-    help: "PEM file with the certificates that sign that of --ray-address; default: those of Node",
+    help: "PEM file with the CA certificates for --ray-address; default: the CA certificates of Node",
   }),
   "ray-server-url": option({
     type: httpUrl,
-    help: "address at which the workers of Ray reach this server, not another one of its cluster",
+    help: "address at which Ray workers reach this server, and no other server of its cluster",
   }),
   "ray-min-bytes": option({
     type: size,
     fallback: "1GiB",
-    help: "least size of the files that a job reads to run on Ray; smaller jobs run in this server, except those that call functions",
+    help: "minimum size of the files that a job reads on Ray; smaller jobs run in this server, except those that call functions",
   }),
   "ray-cpus": option({
     type: amount,
     fallback: "1",
-    help: "processors that Ray reserves for each task",
+    help: "number of CPUs that Ray reserves for each task",
   }),
   "ray-gpus": option({
     type: amount,
     fallback: "0",
-    help: "graphics processors that Ray reserves for each task that calls a function",
+    help: "number of GPUs that Ray reserves for each task that calls a function",
   }),
   "ray-storage-option": option({
     type: pair,
     repeatable: true,
-    help: "option of the object store for the workers of Ray, which then get none of those of the server",
+    help: "option of the object store for Ray workers; they then get no --storage-option of the server",
   }),
   "ray-vend-role": option({
     type: roleArn,
-    help: "AWS role that the server assumes to give the workers of Ray temporary credentials: they read the files of one table, and write its new ones",
+    help: "AWS role that the server assumes to give Ray workers temporary credentials to read the tables of a job and to write new files of its table",
   }),
   "drain-timeout": option({
     type: duration,

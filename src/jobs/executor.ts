@@ -21,8 +21,8 @@ export interface Executor {
   readonly minBytes: number;
   /**
    * Starts workers as soon as the job has work for them, or attaches to those that an earlier run of the job started. If
-   * they fail, so does the work. Resolves after `signal` has aborted and the workers are being stopped; if its reason is
-   * `SERVER_STOPS`, they go on and wait for the next run. Never rejects.
+   * they fail, the work fails. Resolves after `signal` has aborted and the workers are being stopped. If its reason is
+   * `SERVER_STOPS`, the workers continue, and the next run of the job attaches to them. Never rejects.
    */
   run(job: RemoteJob, signal: AbortSignal): Promise<void>;
 }

@@ -75,7 +75,7 @@ export class RequestAdmission {
     this.#endIfDone();
   }
 
-  /** Counts the query until `work` settles: after the deadline of a request, its work may go on. */
+  /** Counts the query until `work` settles: the work of a request may continue after its deadline. */
   async during<T>(work: Promise<T>): Promise<T> {
     this.#running += 1;
     try {

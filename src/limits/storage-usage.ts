@@ -15,7 +15,10 @@ const VALID_FOR_REFUSAL_MILLIS = 1_000;
 /** A measurement is valid for at least so many times the time that it took. */
 const LEAST_PAUSE = 20;
 
-/** A measurement that is so many times older is no answer while another one runs: the limits were off meanwhile. */
+/**
+ * If a measurement is older than this many times its validity, a request waits for a new one: no request asked for the
+ * scope for long, for example because it had no limit.
+ */
 const TOO_OLD = 10;
 
 /** Tables that are measured at the same time. */

@@ -38,7 +38,7 @@ export interface RefreshDependencies {
 /**
  * Checks a column, or a view if `column` is empty. Queues a job if it is out of date.
  *
- * @throws code 4 if a source of a view is gone, 19 if its name is that of another table
+ * @throws code 4 if a source of a view does not exist, 19 if another table has its name
  */
 export async function checkRefresh(
   dependencies: RefreshDependencies,

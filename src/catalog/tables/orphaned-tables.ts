@@ -37,7 +37,7 @@ export async function claimOrphanedTables(
   return rows.map(tableRecord);
 }
 
-/** Gives up a reserved or dropped table of `self`: frees its name, and lets any server claim its files. */
+/** Orphans a reserved or dropped table of `self`: frees its name, and lets any server claim its files. */
 export async function orphanTable(db: CatalogDatabase, self: string, key: string): Promise<void> {
   await db.write((t) =>
     t

@@ -62,7 +62,7 @@ interface RunningJob extends RemoteJob {
  */
 export class RayExecutor implements Executor, WorkerCalls {
   readonly #running = new Map<string, RunningJob>();
-  /** What ends on Ray, by the id of its job. The next run of the job here would attach to it. */
+  /** Ray jobs that this server stops, by the id of the job. The next run of the job here would attach to them. */
   readonly #ending = new Map<string, Promise<void>>();
   readonly #api: JobsApi;
   #package: WorkerPackage | undefined;
@@ -91,7 +91,7 @@ export class RayExecutor implements Executor, WorkerCalls {
     }
   }
 
-  /** Watches workers until the run ends. Returns what it leaves on Ray. */
+  /** Watches the workers until the run ends. Returns the Ray job that it leaves. */
   async #runWorkers(
     job: RemoteJob,
     signal: AbortSignal,
@@ -142,8 +142,8 @@ export class RayExecutor implements Executor, WorkerCalls {
   }
 
   /**
-   * Ends what earlier runs on this server have left on Ray, if this one has no workers. Another server may have taken
-   * over the job in the meantime: its Ray job has another address, and needs the key. Never rejects.
+   * Stops the Ray jobs of earlier runs on this server, if this run has no workers. Another server may have taken over
+   * the job in the meantime: its Ray job has another address, and needs the key. Never rejects.
    */
   async #endFormer(job: string, key: string): Promise<void> {
     const { settings, keys, log } = this.dependencies;
@@ -153,7 +153,10 @@ export class RayExecutor implements Executor, WorkerCalls {
       if (own.length === jobs.length) await keys.revoke(key);
       for (const { submission_id } of own) await this.#api.stop(submission_id);
     } catch (err) {
-      log.warn({ err, job }, "what a job has left on Ray could not be ended; it ends by itself");
+      log.warn(
+        { err, job },
+        "the server could not stop the remaining Ray tasks of a job; they stop without it",
+      );
     }
   }
 
@@ -255,11 +258,14 @@ export class RayExecutor implements Executor, WorkerCalls {
   async #end({ id, key }: Submission): Promise<void> {
     const { keys, log } = this.dependencies;
     try {
-      // Without its key a driver that Ray does not stop ends by itself. Another server may have made one for its own.
+      // A driver whose key is revoked stops, even if Ray does not stop it. Another server may have issued a new key.
       await keys.revoke(key);
       await this.#api.stop(id);
     } catch (err) {
-      log.warn({ err, ray: id }, "a Ray job could not be stopped; it ends by itself");
+      log.warn(
+        { err, ray: id },
+        "the server could not stop a Ray job; the Ray job stops without it",
+      );
     }
   }
 

@@ -26,8 +26,8 @@ const leavesSteps = (job: JobRecord): boolean =>
   specOf(job).index_type.startsWith("IVF_HNSW");
 
 const stepsWarning =
-  "the build was cancelled, but the graphs that it had started to build run to their end; their " +
-  "threads have a low priority, and the server discards the results";
+  "the index build was cancelled; graph builds that already started continue in low-priority threads " +
+  "until they are complete, and the server discards the results";
 
 const jobDescription = (job: JobRecord) => ({
   job_id: job.id,

@@ -26,7 +26,7 @@ const request = Type.Object({
   }),
   parameters: nullable(
     Type.Array(Type.Union([value, Type.Array(Type.Unknown())])),
-    "values for $1, $2 and so on, one for each placeholder of the statement; a list is an ARRAY",
+    "one value for each placeholder ($1, $2, ...) of the statement; a list is an ARRAY",
   ),
   limit: nullable(
     Type.Integer({ minimum: 0, exclusiveMaximum: 2 ** 64 }),

@@ -181,7 +181,7 @@ async function createDeclared(
   return createdReply(services, { ...declared, properties }, version);
 }
 
-/** Replaces rows and schema in one commit, and cancels the jobs of the table: their input is gone. */
+/** Replaces rows and schema in one commit, and cancels the jobs of the table: their input no longer exists. */
 function overwrite(
   services: Pick<Services, "catalog" | "config" | "engine" | "jobs" | "maintenance">,
   request: CreateRequest,
