@@ -12,7 +12,7 @@ test("a missing Python package makes a contender absent with a reason instead of
   });
 });
 
-test("a contender comes after the contender whose tables it copies", () => {
+test("a contender is listed after the contender whose tables it copies", () => {
   contenders.forEach(({ copiesTablesOf }, i) => {
     if (copiesTablesOf)
       expect(contenders.slice(0, i).map(({ key }) => key)).toContain(copiesTablesOf);

@@ -130,7 +130,7 @@ describe("API keys", () => {
       });
     });
 
-    it("that another process creates or revokes are so on a server after the greatest age of an answer", async () => {
+    it("that another process creates or revokes take effect on a server after the greatest age of an answer", async () => {
       const open = newCatalog();
       const server = await open.open();
       const tool = await open.open("tool");

@@ -73,7 +73,7 @@ describe("the declarations of automatic refreshes", () => {
       expect(taken.map(({ column }) => column)).toEqual(["b"]);
     });
 
-    it("go with their table, and none is added to a table that is gone", async () => {
+    it("are removed with their table, and a removed table gets no new ones", async () => {
       const { catalog, autoRefreshes } = await newCatalog().open();
       const { key } = await makeTable({ catalog }, ["t"]);
       await autoRefreshes.declare(declaration(key, "a"));

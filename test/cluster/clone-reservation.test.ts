@@ -10,7 +10,7 @@ import { waitFor } from "../harness/wait-for.js";
 
 const joust = setupServer();
 
-// A server that hangs for longer than its lease finds this when it goes on.
+// A server that hangs for longer than its lease finds this state when it resumes.
 it("a clone whose reservation another server has removed fails and leaves no tag", async () => {
   const { client, root } = joust;
   await client.createTable("base", items(5));

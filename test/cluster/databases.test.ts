@@ -10,7 +10,7 @@ describeOnSharedRoots((root) => {
     servers = [await root.serve(), await root.serve("--http-threads", "2")];
   }, 60_000);
 
-  it("a database that one server creates or drops is so on the other at once", async () => {
+  it("the other server selects a created database and refuses a dropped one at once", async () => {
     const [one, two] = servers.map(({ client }) => client) as [Server["client"], Server["client"]];
     await one.createTable("t", items(1));
     for (let n = 0; n < 5; n++) {

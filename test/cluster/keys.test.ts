@@ -32,7 +32,7 @@ describeOnSharedRoots((root) => {
     expect(new Set(await statuses(secret))).toEqual(new Set([status]));
   };
 
-  it("a key that is made, rotated or revoked is so on every server", async () => {
+  it("every server applies the creation, the rotation and the revocation of a key", async () => {
     const [, first = "", id = ""] =
       key.exec(await joustKey("create", "--role", "read", "--name", "ci")) ?? [];
     await everywhere(first, 200);

@@ -143,7 +143,7 @@ describe("a compaction on workers", () => {
     expect(await joust.client.count(name, { predicate: "id = 3" })).toBe(0);
   });
 
-  it("refuses files that do not fit, and goes on", async () => {
+  it("refuses files that do not match the group, and continues", async () => {
     const { remote, ended } = start({}, new RemoteWork(0, Date.now()));
     const [{ key }] = (await ordered(remote)).tasks;
     const [existing = ""] = files();

@@ -104,7 +104,7 @@ it("a part that nothing needs is not taken", async () => {
   expect(await work.deliver(part(key))).toBe(false);
 });
 
-it("a file that is not the column of the fragment is refused, and the backfill goes on", async () => {
+it("a file that is not the column of the fragment is refused, and the backfill continues", async () => {
   const { work } = start();
   const { tasks } = await ordered(work);
   const [{ key }] = tasks;

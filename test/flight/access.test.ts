@@ -255,7 +255,7 @@ describe("a deadline", () => {
       expect(error.code).toBe(TIMED_OUT);
       if (!error.message.includes("its outcome is unknown")) untouched.push(table);
     }
-    // Longer than a delete that goes on would take.
+    // Longer than a delete that continues would take.
     await sleep(1_000);
     for (const table of untouched) expect(await joust.client.count(table)).toBe(3);
   });

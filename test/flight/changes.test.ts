@@ -57,7 +57,7 @@ describe("the announced columns of a statement are those of its result", () => {
   });
 });
 
-it("`Prefer: respond-async` gives the id of a job that goes on", async () => {
+it("`Prefer: respond-async` returns the id of a job, which runs until it is done", async () => {
   const prefer = { headers: { prefer: "respond-async" } };
   const create = "CREATE INDEX by_name ON t USING BTREE (name)";
   const table = await flight.sql(create, prefer);

@@ -186,7 +186,7 @@ describe("a cancelled job", () => {
     await kind.prepare(server);
     await running(server, await kind.start(server));
     await server.client.ok("/v1/table/t/drop", {});
-    await waitFor("the files are gone", () => !readdirSync(root).includes("t.lance"));
+    await waitFor("the files are removed", () => !readdirSync(root).includes("t.lance"));
     expect(readdirSync(join(root))).not.toContain("t.lance");
   }, 120_000);
 });

@@ -54,7 +54,7 @@ describe.skipIf(postgresMissing).each(["uws", "node"])(
       return (await observer.query(query)).rowCount ?? 0;
     };
 
-    /** Begins requests whose lookup waits, ends them, and then lets the lookups go on. */
+    /** Begins requests whose lookup waits, ends them, and then lets the lookups continue. */
     async function abandon(begin: () => Promise<unknown>, end: () => void): Promise<void> {
       await administrator.query("begin; lock table databases");
       const calls = Array.from({ length: REQUESTS }, begin);

@@ -35,7 +35,7 @@ describe("the place of a query", () => {
     admit(limiter).end();
   });
 
-  it("stays taken while the work goes on after the reply at the deadline", async () => {
+  it("stays taken while the work continues after the reply at the deadline", async () => {
     const limiter = newLimiter();
     let resolve: (outcome: string) => void = () => {};
     const promise = new Promise<string>((end) => {

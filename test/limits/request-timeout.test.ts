@@ -181,7 +181,7 @@ describe.each(variants)("deadlines with --http %s and --http-threads %s", (http,
       const { error = "" } = answer.status === 200 ? {} : answer.json;
       if (answer.status === 504 && !error.includes("unknown")) untouched.push(row);
     }
-    // Longer than a delete that goes on would take.
+    // Longer than a delete that continues would take.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const predicate = `id IN (${[-1, ...untouched].join(", ")})`;
     expect(await joust.client.count(name, { predicate })).toBe(untouched.length);

@@ -62,7 +62,7 @@ describe("a view that refreshes itself", () => {
     await hasRows(client, "lazy", 4);
   });
 
-  it("stays as it is while a source is gone", async () => {
+  it("is not refreshed while a source does not exist", async () => {
     const { client } = joust;
     await client.createTable("leaving", items(6));
     await client.ok("/v1/sql", {

@@ -49,7 +49,7 @@ test("version clean-up removes old versions except tagged ones and the newest", 
   await insertMany(client, "old", 5);
   await client.ok("/v1/table/old/tags/create", { tag: "keep", version: 3 });
   await waitFor(
-    "old versions are gone",
+    "old versions are removed",
     async () => (await versionsOf(client, "old")).sort().join() === "3,6",
     slow,
   );

@@ -24,7 +24,7 @@ test("version clean-up keeps the base version of a multipart write in progress",
   for (let n = 0; n < 3; n++) await client.insert("slow", items(1, { from: 300 + n }));
   // Versions before the base version are removed and all later ones stay.
   await waitFor(
-    "old versions are gone",
+    "old versions are removed",
     async () => (await versionsOf("slow")).join() === "4,5,6,7",
     {
       timeoutMs: 30_000,

@@ -7,7 +7,7 @@ import {
 import { waitFor } from "../harness/wait-for.js";
 
 /** A server that needs version 2 of each table, and other servers that run the clean-ups in `going`. */
-function surroundings(going: Set<string>) {
+function dependencies(going: Set<string>) {
   const answers: [string, readonly number[]][] = [];
   const ended: string[] = [];
   const answer = vi.fn(async (id: string, inUse: readonly number[]) => {
@@ -41,7 +41,7 @@ function surroundings(going: Set<string>) {
 
 test("pending clean-ups are acknowledged before the watch starts, and the released versions return after each clean-up", async () => {
   const going = new Set(["a"]);
-  const { all, answers, ended } = surroundings(going);
+  const { all, answers, ended } = dependencies(going);
   const stop = await answerVersionCleanUps(all);
   expect(answers).toEqual([["a", [2]]]);
   going.add("b");
@@ -55,7 +55,7 @@ test("pending clean-ups are acknowledged before the watch starts, and the releas
 });
 
 test("a failed acknowledgement is sent again unchanged, and released versions are not taken back", async () => {
-  const { all, answers, ended, answer, permitRemoval } = surroundings(new Set(["a"]));
+  const { all, answers, ended, answer, permitRemoval } = dependencies(new Set(["a"]));
   answer.mockRejectedValueOnce(new Error("the connection was reset"));
   const stop = await answerVersionCleanUps(all);
   await waitFor("it is answered", async () => answers.length === 1);
@@ -66,7 +66,7 @@ test("a failed acknowledgement is sent again unchanged, and released versions ar
 
 test("a table that cannot be read is tried again and delays no other table", async () => {
   const going = new Set<string>();
-  const { all, answers, permitRemoval } = surroundings(going);
+  const { all, answers, permitRemoval } = dependencies(going);
   const stop = await answerVersionCleanUps(all);
   let resume = () => {};
   permitRemoval.mockRejectedValueOnce(new Error("the store is away"));
@@ -88,7 +88,7 @@ test("a table that cannot be read is tried again and delays no other table", asy
 });
 
 test("a catalog that cannot be read at the start is an error", async () => {
-  const { all } = surroundings(new Set());
+  const { all } = dependencies(new Set());
   const proposedByOthers = vi.fn().mockRejectedValue(new Error("away"));
   const broken = { ...all, versionCleanUps: { ...all.versionCleanUps, proposedByOthers } };
   await expect(answerVersionCleanUps(broken)).rejects.toThrow("away");

@@ -47,7 +47,7 @@ describe("a starting server", () => {
     edit(`update uploads set touched_at = 0 where id = '${idle}'`);
 
     const second = await startServer({ root, key: first.key });
-    await waitFor("the files are gone", async () => files() === 2);
+    await waitFor("the files are removed", async () => files() === 2);
     const refused = await second.client.post(`${upload}/complete`, undefined, { upload_id: idle });
     expect(refused.status).toBe(400);
     await second.client.ok(`${upload}/complete`, undefined, { upload_id: other });

@@ -20,7 +20,7 @@ const newLog = (): string => join(tempDir("audit"), "audit.log");
 const args = (path: string) => ["--audit-log", path, "--audit-log-table", "on"];
 
 describe("the audit table", () => {
-  it("has the lines of the log after a stop, and only who registers it can show it", async () => {
+  it("has the lines of the log after a stop, and becomes a table only if an admin registers it", async () => {
     const [root, path] = [tempDir("root"), newLog()];
     const first = await startServerForTest({ root, args: args(path) });
     const { client, key } = first;
@@ -116,7 +116,7 @@ describe("the copy of the lines", () => {
     return { target, sizes, works: () => (fails = false) };
   }
 
-  it("goes on after failures, and loses nothing below the bound", async () => {
+  it("continues after failures, and loses no line below the bound", async () => {
     const { target, works } = failing();
     const table = new AuditTable(target, silentLog, times);
     for (let number = 0; number < 12_000; number++) table.append(line(number), 1);
@@ -127,7 +127,7 @@ describe("the copy of the lines", () => {
     await table.close();
   });
 
-  it("pauses longer after each failure, although lines go on arriving", async () => {
+  it("pauses longer after each failure while new lines arrive", async () => {
     const { target } = failing();
     const attempts: number[] = [];
     const append = async (rows: Uint8Array) => {

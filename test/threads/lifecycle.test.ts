@@ -17,9 +17,9 @@ import { connections } from "./connections.js";
 const two = ["--http-threads", "2"];
 
 it("more than one HTTP thread is supported on Linux only", () => {
-  const surroundings = { env: {}, cwd: "/", platform: "darwin" as const };
-  expect(() => loadConfig(two, surroundings)).toThrow(/--http-threads must be 1 on darwin/);
-  expect(loadConfig([], surroundings).httpThreads).toBe(1);
+  const dependencies = { env: {}, cwd: "/", platform: "darwin" as const };
+  expect(() => loadConfig(two, dependencies)).toThrow(/--http-threads must be 1 on darwin/);
+  expect(loadConfig([], dependencies).httpThreads).toBe(1);
 });
 
 describe.runIf(process.platform === "linux")("HTTP threads", () => {

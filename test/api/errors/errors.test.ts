@@ -114,7 +114,7 @@ describe("a caller without permission", () => {
 const unreachable: [status: string, operation: RegExp, why: string][] = [
   ["403", /^(List|Describe|Get|Count|Query|Explain|Analyze)|Exists$/, "every key may read"],
   ["406", /^(Create|List)Namespaces?$|^(Register|List)Tables?$/, "all of it is supported"],
-  ["503", /./, "tested with a catalog that is gone: unavailable.test.ts"],
+  ["503", /./, "tested with an unavailable catalog: unavailable.test.ts"],
   ["5XX", /./, "a failure of the server itself, which no request may cause"],
 ];
 

@@ -35,7 +35,7 @@ const partlyAdmin = (access: ExpectedAccess): ExpectedAccess => ({
 const sight = on("table");
 /** Reveals rows, or values derived from them. */
 const read = on("table", "select");
-/** Refused for everybody, or nothing that concerns one caller more than another. */
+/** Refused for every caller, or the same for all callers. */
 const anyone = on("nothing");
 /** Replaces the content as a whole: rows appear, change and disappear. */
 const rewrite = on("table", "insert", "update", "delete");

@@ -69,7 +69,7 @@ describe.each(["1", "2"])("the completion of an upload, with %s HTTP threads", (
     expect(await count()).toBe(ROWS);
   });
 
-  it("fails for an upload without parts before it is known what it does", async () => {
+  it("reports that an upload has no parts before it checks privileges", async () => {
     const { at, client, complete } = await setUp("append", ["insert"]);
     const { upload_id } = await client.ok(`${at}/multipart_write/create`);
     expectFailure(await complete(client, upload_id), 400, 13, /has no parts/);

@@ -27,7 +27,7 @@ const changesOf = async (client: Client, table: string, body: object): Promise<s
   return [...tableFromIPC(reply.bytes)].map((row) => `${row._change} ${row.id}`);
 };
 
-it("has rows that come to match the filter as inserted, and others as deleted", async () => {
+it("reports rows that newly match the filter as inserted, and rows that no longer match as deleted", async () => {
   await joust.client.createTable("t", items(6));
   const { client } = await callerOf("t", "price < 100");
   const { version } = await joust.client.ok("/v1/table/t/describe");

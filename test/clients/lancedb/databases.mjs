@@ -1,6 +1,6 @@
 /**
  * Lends LanceDB's test suites databases. Each is a joust server of its own, because a local LanceDB
- * database is a directory of its own. A server that comes back is emptied and lent again.
+ * database is a directory of its own. A returned server is emptied and lent again.
  *
  * `POST /lend {owner, name}` answers `{url, key}`: the same server for the same owner and name.
  * `POST /return {owner}` gives back what that owner has.

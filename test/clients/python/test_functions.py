@@ -508,7 +508,7 @@ def test_rows_that_a_restore_brings_back_are_computed(table, columns, tmp_path):
     assert values(table, "n") == {id: id for id in ids - {2}}
 
 
-def test_computed_files_that_are_gone_are_computed_again(tmp_path):
+def test_deleted_computed_files_are_computed_again(tmp_path):
     log = tmp_path / "calls"
     with slow_column(log) as (root, server, columns):
         data = Path(root, "t.lance", "data")

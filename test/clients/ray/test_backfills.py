@@ -183,7 +183,7 @@ def test_another_server_takes_over_a_job(head, server, columns):
         server.kill()
         assert FunctionColumns(other, "t").ended(job)["job_state"] == "DONE"
         check_doubled(other)
-        # The workers of the dead server do not go on.
+        # The workers of the dead server stop.
         jobs = wait_until(lambda: all(one["status"] in FINAL for one in head.jobs(job)) and head.jobs(job))
         assert len(jobs) == 2
     server.__enter__()

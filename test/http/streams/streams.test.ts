@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== "linux")("a body of any size", () => {
     await waitFor("files are being written", () => existsSync(location));
     leaving.abort();
     await aborted;
-    await waitFor("the files are gone", () => !existsSync(location));
+    await waitFor("the files are removed", () => !existsSync(location));
     expect((await server.client.post("/v1/table/half/describe")).status).toBe(404);
   }, 60_000);
 });

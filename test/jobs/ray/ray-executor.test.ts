@@ -128,7 +128,7 @@ it("an order has temporary credentials, and so has the reply to a worker that kn
   const { order_id = "" } = first;
   expect(await executor.order("j", replacement, order_id)).toEqual({ order_id, storage_options });
   expect(sts.assumed).toHaveLength(1);
-  // Everybody who sees the jobs of Ray sees the submission.
+  // Every user who can see the jobs of Ray can see the submission.
   expect(submitted).not.toMatch(/temporary|long-lived/);
   ended.abort();
   await running;

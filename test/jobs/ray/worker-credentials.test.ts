@@ -28,7 +28,7 @@ afterEach(() => {
   sts.close();
 });
 
-/** The clock of the server goes on. */
+/** Advances the clock of the server. */
 function pass(ms: number): void {
   const now = Date.now() + ms;
   vi.useFakeTimers({ toFake: ["Date"] });
@@ -119,7 +119,7 @@ it("asks STS once for many tasks that begin at the same time", async () => {
   expect(sts.assumed).toHaveLength(1);
 });
 
-it("goes on with credentials that are still valid if STS gives no new ones", async () => {
+it("reuses credentials that are still valid if STS gives no new ones", async () => {
   const lasting = credentials();
   const before = await lasting.addTo(OPTIONS, TABLE);
   sts.refuse();

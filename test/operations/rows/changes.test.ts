@@ -48,7 +48,7 @@ describe("the change feed", () => {
     ]);
   });
 
-  it("goes on from the cursor with inserted, updated and deleted rows", async () => {
+  it("returns the rows that were inserted, updated or deleted after the cursor", async () => {
     await joust.client.createTable("next", items(5));
     const { cursor } = await changes("next", { from_version: 0 });
     await joust.client.insert("next", items(2, { from: 5 }));

@@ -48,7 +48,7 @@ describe("GRANT", () => {
     );
   });
 
-  it("leaves a privilege as it is that the subject has", async () => {
+  it("does not change a privilege that the subject already has", async () => {
     const { id } = await newCaller();
     for (const privileges of ["SELECT", "SELECT", "SELECT, UPDATE"]) {
       expect((await sql(`GRANT ${privileges} ON shop.orders TO 'key:${id}'`)).status).toBe(200);

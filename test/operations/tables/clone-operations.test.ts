@@ -131,7 +131,7 @@ describe("on a shallow clone of an indexed table whose source was overwritten", 
 });
 
 describe("on a shallow clone", () => {
-  it("the change feed goes on", async () => {
+  it("the change feed returns changes of the clone after its cursor", async () => {
     await joust.client.createTable("fed", items(5));
     await clone("feed", "fed");
     await overwrite("fed");

@@ -171,7 +171,7 @@ describe("an incremental refresh", () => {
     ]);
   });
 
-  it("goes on in a clone of the view", async () => {
+  it("also works in a clone of the view", async () => {
     await joust.client.createTable("base", items(20));
     await view("first", "SELECT id, price FROM base WHERE id <> 5");
     const { location } = await joust.client.ok("/v1/table/first/describe");
