@@ -10,7 +10,7 @@ export interface MaintenanceSettings {
   readonly on: boolean;
   /** How long the server keeps versions that no tag and no branch refers to, ms. */
   readonly keepVersionsMs: number;
-  /** Time between two refreshes of what refreshes itself and declares no interval, ms. */
+  /** Interval of the automatic refreshes of columns and views that declare none, ms. */
   readonly autoRefreshMs: number;
 }
 
