@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn more_works_than_threads_go_on_together() {
+    fn more_works_than_threads_progress_together() {
         static FEW: Semaphore = Semaphore::const_new(4);
         let runtime = Builder::new_multi_thread().max_blocking_threads(5).build();
         runtime.unwrap().block_on(async {

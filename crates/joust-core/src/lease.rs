@@ -87,7 +87,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn work_ends_with_the_lease_and_goes_on_while_it_is_renewed() {
+    async fn work_runs_while_its_lease_is_renewed_and_ends_with_it() {
         let lease = Lease::default();
         lease.renew(SHORT);
         let renewed = lease.clone();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_lease_work_has_its_time() {
+    async fn work_without_a_lease_is_not_ended() {
         let lease = Lease::default();
         let work = async {
             sleep(LOOK_EVERY + SHORT).await;

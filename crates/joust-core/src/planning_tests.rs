@@ -80,7 +80,7 @@ async fn a_step_that_takes_too_long_is_an_error_and_holds_up_no_other_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plans_that_find_no_thread_are_told_to_come_again() {
+async fn a_plan_without_a_free_thread_is_refused_as_unavailable() {
     let threads = threads(1, 1);
     let endless = [Endless::new(), Endless::new()];
     for endless in &endless {
@@ -95,7 +95,7 @@ async fn plans_that_find_no_thread_are_told_to_come_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waiting_is_no_step() {
+async fn time_in_an_await_is_no_part_of_a_step() {
     let threads = threads(2, 1);
     let waits = threads.run(async {
         tokio::time::sleep(3 * STEP).await;
@@ -105,7 +105,7 @@ async fn waiting_is_no_step() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_that_nobody_waits_for_is_dropped() {
+async fn a_plan_is_dropped_with_its_caller() {
     let threads = threads(1, 1);
     let held = Arc::new(());
     let (begun, has_begun) = oneshot::channel();
@@ -126,7 +126,7 @@ async fn a_plan_that_nobody_waits_for_is_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_comes_back_to_who_asked_and_the_thread_goes_on() {
+async fn a_panic_reaches_the_caller_and_the_thread_makes_the_next_plan() {
     let threads = threads(1, 1);
     let panicked = AssertUnwindSafe(threads.run(async { panic!("as the test wants") }));
     let panic: Outcome<()> = panicked.catch_unwind().await;

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_not_kept() {
+    fn a_failure_is_not_cached() {
         let memo: WeightedCache<u8, u8> = WeightedCache::new(10_000);
         let failed = block(memo.get(&1, async || Err(crate::Error::invalid("no"))));
         assert!(failed.is_err());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_or_is_given_up_takes_no_place() {
+    fn failed_and_dropped_loads_leave_no_entry() {
         let memo: WeightedCache<u8, u8> = WeightedCache::new(10_000);
         let fail = async || {
             tokio::task::yield_now().await;
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn the_least_recently_used_value_is_evicted_first() {
         let memo = WeightedCache::new(3_000);
         for key in [1, 2] {
             block(memo.get(&key, async || Ok((key, 1_000)))).unwrap();

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_goes_on_sending_cannot_keep_an_ended_connection() {
+    async fn a_client_that_keeps_sending_cannot_hold_an_ended_connection() {
         let (mut connection, mut client) = connected(Patience::default()).await;
         connection.longest_linger = Duration::from_millis(300);
         for _ in 0..200 {

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_work_that_has_ended() {
+    fn work_that_has_ended_leaves_no_entry() {
         let done = guard(Some(17.0), async { Ok(3) });
         assert!(running().contains_key(&17));
         assert!(done.now_or_never().is_some_and(|ended| ended.is_ok()));

@@ -38,7 +38,7 @@ async fn whole(decoded: &DecodedColumns, table: &Arc<Dataset>) -> Option<Arc<Col
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_column_comes_in_at_its_second_reading() {
+async fn a_column_is_cached_when_it_is_read_a_second_time() {
     let directory = tempfile::tempdir().unwrap();
     let table = table(directory.path()).await;
     let decoded = decoded(1 << 20, load_column::MOST_IN_ONE_ARRAY);
@@ -54,7 +54,7 @@ async fn a_column_comes_in_at_its_second_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_that_do_not_fit_one_array_are_read_once_and_never_kept() {
+async fn texts_that_do_not_fit_one_array_are_read_once_and_never_cached() {
     let directory = tempfile::tempdir().unwrap();
     let table = table(directory.path()).await;
     let decoded = decoded(1 << 20, 10 * ROWS);
@@ -73,7 +73,7 @@ async fn texts_that_do_not_fit_one_array_are_read_once_and_never_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_read_counts_before_it_is_kept() {
+async fn a_column_counts_against_the_budget_while_it_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let table = table(directory.path()).await;
     // Room for one fragment.

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_rows_that_are_not_here_are_read() {
+    fn only_rows_that_are_not_cached_are_read() {
         let read = AtomicUsize::new(0);
         let source = |rows: Vec<u64>| {
             read.fetch_add(rows.len(), Ordering::Relaxed);

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_kept_of_all_fragments_or_none() {
+    fn a_sorted_lookup_is_cached_for_all_fragments_or_none() {
         let caches = RowCaches::new(100_000);
         let column = |orders: &[bool]| {
             let fragments = orders.iter().map(|is_in_order| {

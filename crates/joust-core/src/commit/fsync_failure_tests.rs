@@ -1,4 +1,4 @@
-//! What a client is told of a version whose name did not reach the disk.
+//! The error that a client gets when the name of a version did not reach the disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ async fn write(
 }
 
 #[tokio::test]
-async fn it_is_told_as_unknown_and_neither_as_done_nor_as_failed() {
+async fn a_failed_fsync_of_a_manifest_reports_the_outcome_as_unknown() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
     let handler = |sync| Arc::new(pipeline(None, LocalCommit::new(Some(sync))));
@@ -61,7 +61,7 @@ async fn it_is_told_as_unknown_and_neither_as_done_nor_as_failed() {
         assert_eq!(error.code(), Code::ServiceUnavailable, "{error}");
         assert!(error.message().contains("look at the table"), "{error}");
     }
-    // Others may have gone on from it: it stays.
+    // Other writers may have committed after it: it stays.
     let newest = Dataset::open(&uri).await.unwrap();
     assert_eq!(newest.version_id(), 4);
     assert_eq!(newest.count_rows(None).await.unwrap(), 4);

@@ -250,7 +250,7 @@ async fn what_an_operation_writes_is_synced_with_its_directories() {
 }
 
 #[tokio::test]
-async fn rows_that_the_disk_does_not_take_are_in_no_version() {
+async fn rows_whose_fsync_fails_are_in_no_version() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().join("t.lance");
     let params = |mode| WriteParams {

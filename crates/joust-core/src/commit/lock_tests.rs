@@ -17,7 +17,7 @@ use super::super::policy::Policy;
 use super::super::test_handler::{Faked, Step, pipeline};
 use super::*;
 
-/// Commits of somebody who is always faster: the first try meets a version that is there, and during the
+/// Commits of a rival that is always faster: the first try meets a version that exists, and during the
 /// second another one is to be made.
 #[derive(Debug)]
 struct Rivalled {
@@ -97,7 +97,7 @@ async fn a_change_that_has_lost_is_the_next_to_commit() {
 }
 
 #[tokio::test]
-async fn a_commit_that_ends_a_change_does_not_wait_for_it() {
+async fn a_commit_within_a_change_uses_the_lock_that_the_change_holds() {
     let lock = CommitLock::default();
     let kept = lock.lock.clone().lock_owned().await;
     let ended = lock.run(long(), async {

@@ -77,7 +77,7 @@ async fn each_commit_leaves_a_hint_at_it_in_the_same_file() {
 }
 
 #[tokio::test]
-async fn nothing_is_lost_between_these_and_other_writers() {
+async fn no_row_is_lost_between_joust_and_lance_commit_handlers() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().join("t.lance");
     let first = create(&base, ours()).await;
@@ -115,7 +115,7 @@ async fn versions_that_were_removed_do_not_hide_later_ones() {
 }
 
 #[tokio::test]
-async fn a_hint_that_is_gone_or_behind_misleads_nobody() {
+async fn a_missing_or_wrong_version_hint_does_not_hide_versions() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path().join("t.lance");
     let first = create(&base, ours()).await;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::error::Code;
 
-/// A store that is told of branches `x`.
+/// A store that is notified of branches `x`.
 struct Listing {
     store: Arc<ObjectStore>,
     branches: Branches,
@@ -103,7 +103,7 @@ async fn a_branch_that_another_process_has_put_in_its_place_is_another_one() {
     assert!(!first.is_same(&second));
     assert!(first.is_retired() && !second.is_retired());
     second.commit(async {}).await.unwrap();
-    // Also when nobody has tried to commit before it is opened.
+    // Also if no commit was tried before it is opened.
     listing.make().await;
     let third = listing.open().await.unwrap();
     assert!(second.is_retired() && !third.is_same(&second));

@@ -1,4 +1,4 @@
-//! Lance gives up an update in the middle of its second commit.
+//! Lance abandons an update in the middle of its second commit.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -57,8 +57,8 @@ async fn update(dataset: Dataset, value: &str) -> lance::Result<u64> {
     Ok(update.execute().await?.rows_updated)
 }
 
-/// An update that Lance gives up, and the table at that place afterwards.
-async fn given_up(
+/// An update that Lance abandons, and the table at that place afterwards.
+async fn abandoned(
     place: &tempfile::TempDir,
     loses: bool,
 ) -> (lance::Result<CommitOutcome<u64>>, Dataset) {
@@ -89,9 +89,9 @@ async fn rows(dataset: &Dataset, filter: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_commit_that_nobody_waited_for_is_found() {
+async fn an_abandoned_commit_that_succeeded_is_confirmed() {
     let place = tempfile::tempdir().unwrap();
-    let (ended, dataset) = given_up(&place, false).await;
+    let (ended, dataset) = abandoned(&place, false).await;
     assert!(
         matches!(ended, Ok(CommitOutcome::Confirmed(3))),
         "{ended:?}"
@@ -101,9 +101,9 @@ async fn a_commit_that_nobody_waited_for_is_found() {
 }
 
 #[tokio::test]
-async fn a_commit_that_nobody_waited_for_and_that_lost_has_failed() {
+async fn an_abandoned_commit_that_lost_has_failed() {
     let place = tempfile::tempdir().unwrap();
-    let (ended, dataset) = given_up(&place, true).await;
+    let (ended, dataset) = abandoned(&place, true).await;
     assert!(
         matches!(ended, Err(lance::Error::TooMuchWriteContention { .. })),
         "{ended:?}"
@@ -113,9 +113,9 @@ async fn a_commit_that_nobody_waited_for_and_that_lost_has_failed() {
 }
 
 #[tokio::test]
-async fn a_change_that_ends_is_told_as_it_is() {
-    let told = to_outcome(async { Ok(5) }).await;
-    assert!(matches!(told, Ok(CommitOutcome::Reported(5))));
+async fn a_change_that_ends_is_reported_unchanged() {
+    let reported = to_outcome(async { Ok(5) }).await;
+    assert!(matches!(reported, Ok(CommitOutcome::Reported(5))));
     let failed = to_outcome::<()>(async { Err(lance::Error::invalid_input("no")) }).await;
     assert!(matches!(failed, Err(lance::Error::InvalidInput { .. })));
 }

@@ -56,7 +56,7 @@ async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> 
 }
 
 #[tokio::test]
-async fn a_commit_that_seemed_to_fail_is_known_again() {
+async fn a_commit_that_seemed_to_fail_is_recognized() {
     for as_conflict in [false, true] {
         let place = tempfile::tempdir().unwrap();
         let uri = format!("{}/t.lance", place.path().display());
@@ -72,12 +72,12 @@ async fn a_commit_that_seemed_to_fail_is_known_again() {
 }
 
 #[tokio::test]
-async fn a_mark_is_found_in_the_version_that_has_it_and_not_before_its_time() {
+async fn a_stamp_is_found_in_its_version_and_not_before_its_time() {
     let place = tempfile::tempdir().unwrap();
     let uri = format!("{}/t.lance", place.path().display());
     append(&uri, WriteMode::Create, stamping()).await;
     let mut dataset = append(&uri, WriteMode::Append, stamping()).await;
-    // A commit that nobody asked to know again.
+    // A commit without a request stamp.
     dataset.delete("n > 1").await.unwrap();
     let (store, base) = ObjectStore::from_uri(&uri).await.unwrap();
     let now = SystemTime::now();

@@ -15,7 +15,7 @@ fn schema(columns: &[(&str, DataType, i32)]) -> Schema {
 }
 
 #[test]
-fn rows_fit_unless_a_column_of_theirs_is_another_one_now() {
+fn rows_pass_the_schema_check_unless_one_of_their_columns_was_replaced() {
     use DataType::{Int32, Int64};
     let written = schema(&[("a", Int32, 0), ("b", Int32, 1)]);
     for (what, columns, fits) in [

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_without_positions_are_kept() {
+    fn messages_without_positions_are_unchanged() {
         assert_eq!(clean("path = '/a/b', c"), "path = '/a/b', c");
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_of_which_nobody_knows_is_not_told_as_one_that_failed() {
+    fn a_commit_with_an_unknown_outcome_is_not_reported_as_failed() {
         let unknown = |cause| lance::Error::commit_status_unknown_source(7, Box::new(cause));
         let broken = io::Error::from_raw_os_error(5);
         for (error, code) in [

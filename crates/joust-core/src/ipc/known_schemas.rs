@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_nobody_asks_for_go_first_and_large_ones_are_not_kept() {
+    fn the_least_recently_used_schema_is_evicted_and_large_ones_are_not_cached() {
         let known = KnownSchemas::new();
         let names: Vec<String> = (0..MANY).map(|n| n.to_string()).collect();
         for name in &names {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_kept() {
+    fn an_unreadable_schema_is_not_cached() {
         let known = KnownSchemas::new();
         let refused = known.get_or_read(&message("a"), || Err(Error::invalid("broken")));
         assert!(refused.is_err());

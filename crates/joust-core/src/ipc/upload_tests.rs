@@ -36,7 +36,7 @@ fn messages(sizes: &[usize]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn messages_arrive_in_order_and_the_end_is_kept() {
+fn messages_arrive_in_order_and_the_end_is_repeated() {
     let (push, mut read) = upload(&memory());
     for message in messages(&[800, 80]) {
         push.push(&message);
@@ -60,7 +60,7 @@ fn an_abort_is_not_an_end() {
 }
 
 #[test]
-fn what_came_before_a_fault_is_read_before_it_is_told() {
+fn messages_before_a_malformed_one_are_read_before_its_error() {
     let (push, mut read) = upload(&memory());
     for message in messages(&[80]) {
         push.push(&message);
@@ -98,7 +98,7 @@ fn a_full_queue_asks_for_a_pause_until_it_has_drained() {
 
 /// A message that is longer than the queue must be received completely before it is read.
 #[test]
-fn a_long_message_does_not_hold_itself_up() {
+fn a_message_longer_than_the_queue_is_received() {
     let (push, mut read) = upload(&memory());
     let [schema, long] = &messages(&[3 * HIGH_WATER])[..] else {
         panic!("there are two messages");
@@ -119,7 +119,7 @@ fn a_long_message_does_not_hold_itself_up() {
 }
 
 #[test]
-fn a_reader_that_goes_away_releases_a_paused_pusher() {
+fn a_dropped_reader_releases_a_paused_pusher() {
     let (push, read) = upload(&memory());
     let refused = messages(&[HIGH_WATER]).iter().any(|one| !push.push(one));
     assert!(refused);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shares_are_the_whole() {
+    fn the_shares_add_up_to_the_budget() {
         for total in [256, 512, 4 << 10, 200 << 10] {
             let budget = Budget::new(total * MIB, None, None, None);
             let shares = budget.index_cache

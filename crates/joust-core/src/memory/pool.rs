@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_who_wait_with_memory_in_hand_do_not_hold_all_of_it() {
+    async fn requests_that_hold_memory_while_they_wait_cannot_hold_all_of_it() {
         let memory = Memory::with_patience(*memory(100).budget(), Duration::from_secs(60));
         let rows = [40, 30].map(|bytes| memory.try_take(Use::Upload, bytes).unwrap());
         let [first, second] = rows.map(|rows| {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn more_than_there_is_means_all_there_is() {
+    async fn a_request_for_more_than_the_budget_gets_the_whole_budget() {
         let memory = memory(100);
         assert_eq!(memory.take(Use::Change, 1_000).await.unwrap().bytes(), 100);
     }

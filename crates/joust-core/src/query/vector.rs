@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_a_fitting_column_says_what_it_has() {
+    fn a_table_without_a_compatible_column_lists_its_vector_columns() {
         let error = inferred(vec![], 2).unwrap_err().to_string();
         assert!(error.contains("No vector column"), "{error}");
         let error = inferred(vec![vector("v", 3)], 2).unwrap_err().to_string();

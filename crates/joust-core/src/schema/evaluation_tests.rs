@@ -64,7 +64,7 @@ fn threads() -> usize {
 }
 
 #[tokio::test]
-async fn comparisons_make_nothing() {
+async fn comparisons_need_no_memory_for_values() {
     let table = table(10).await;
     for sql in [
         "n = 1",
@@ -84,7 +84,7 @@ async fn comparisons_make_nothing() {
 }
 
 #[tokio::test]
-async fn texts_are_as_many_times_as_long_as_their_column() {
+async fn memory_for_texts_grows_with_the_length_of_their_column() {
     let table = table(LONG).await;
     let made = |sql| change(&table, sql).unwrap();
     let once = made("upper(s)");

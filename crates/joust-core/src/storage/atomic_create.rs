@@ -161,7 +161,7 @@ mod tests {
 
     /// Lance's caches are keyed by the e-tags of listings.
     #[tokio::test]
-    async fn its_tag_is_the_one_that_listings_tell() {
+    async fn a_new_file_has_the_e_tag_that_listings_report() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("1.manifest");
         let tag = put_new(&path, b"some", None).unwrap();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_has_left_half_made_is_in_nobodys_way() {
+    fn a_partial_file_of_another_writer_does_not_block_a_create() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("1.manifest");
         std::fs::write(place.path().join("1.manifest#1"), b"half").unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_given_unheard_is_known_from_one_that_another_has() {
+    fn a_repeated_link_succeeds_only_if_the_name_has_the_same_file() {
         let place = tempfile::tempdir().unwrap();
         let [path, beside] = ["1.manifest", "1.manifest#1"].map(|name| place.path().join(name));
         std::fs::write(&beside, b"own").unwrap();

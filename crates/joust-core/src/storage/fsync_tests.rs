@@ -68,7 +68,7 @@ fn a_written_directory_is_synced_with_what_it_holds_and_where_its_name_is() {
 }
 
 #[test]
-fn a_directory_whose_sync_failed_is_not_known() {
+fn a_directory_is_synced_again_after_its_fsync_failed() {
     fn broken(path: &Path) -> Result<()> {
         match path.is_dir() {
             true => Err(Error::from_raw_os_error(5)),
@@ -106,7 +106,7 @@ fn the_name_of_the_versions_is_synced_with_the_first_rows() {
 }
 
 #[tokio::test]
-async fn everybody_who_waits_is_told_the_same() {
+async fn all_waiters_of_an_fsync_get_the_same_error() {
     let pending = PendingFsync::begin("/nowhere".into(), vec!["data/1.lance".into()]);
     for waiting in [pending.clone(), pending] {
         assert_eq!(waiting.end().await.unwrap_err().raw_os_error(), Some(2));
@@ -161,7 +161,7 @@ fn a_shared_value_is_synced_once_and_again_when_it_has_grown() {
 }
 
 #[test]
-fn a_shared_value_whose_directory_the_disk_did_not_take_is_not_known() {
+fn a_shared_value_is_synced_again_after_the_fsync_of_its_directory_failed() {
     fn broken(path: &Path) -> Result<()> {
         match path.is_dir() {
             true => Err(Error::from_raw_os_error(5)),

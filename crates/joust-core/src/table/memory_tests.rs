@@ -90,7 +90,7 @@ async fn merge(table: Table, rows: UploadReader) -> Result<u64, Error> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_for_memory_holds_up_nobody_who_waits_for_the_turn() {
+async fn changes_that_wait_for_memory_do_not_hold_the_change_lock() {
     let (table, _place) = table().await;
     let upload = rows(&table);
     let held = all(&table);
@@ -98,9 +98,9 @@ async fn whoever_waits_for_memory_holds_up_nobody_who_waits_for_the_turn() {
     let delete = start(&table, delete_none);
     let merge = start(&table, |table| merge(table, upload));
     until("all wait at the same time", || waiting(&table) == 3).await;
-    let turn = table.handle.changing.try_lock();
-    assert!(turn.is_ok(), "the turn is nobody's");
-    drop(turn);
+    let lock = table.handle.changing.try_lock();
+    assert!(lock.is_ok(), "no change holds the lock");
+    drop(lock);
     drop(held);
     assert_eq!(update.await.unwrap().unwrap(), 3);
     assert_eq!(delete.await.unwrap().unwrap(), 0);
@@ -109,19 +109,19 @@ async fn whoever_waits_for_memory_holds_up_nobody_who_waits_for_the_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_for_the_turn_holds_no_memory() {
+async fn a_change_that_waits_for_the_change_lock_holds_no_memory() {
     let (table, _place) = table().await;
     let held = all(&table);
     let update = start(&table, plus_one);
     until("it waits for memory", || waiting(&table) == 1).await;
-    let turn = table.handle.changing.lock().await;
+    let lock = table.handle.changing.lock().await;
     drop(held);
     until("it has given the memory back", || {
         waiting(&table) == 0 && changes(&table) == 0
     })
     .await;
     assert!(!update.is_finished());
-    drop(turn);
+    drop(lock);
     assert_eq!(update.await.unwrap().unwrap(), 3);
 }
 
@@ -185,7 +185,7 @@ async fn a_promotion_waits_for_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_waits_for_memory_where_it_goes_through_it() {
+async fn a_copy_between_stores_waits_for_memory() {
     let (table, place) = table().await;
     let held = all(&table);
     let engine = table.tables();

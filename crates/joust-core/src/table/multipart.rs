@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_onto_a_version_that_is_gone_asks_for_the_rows_again() {
+    fn a_commit_onto_a_removed_version_asks_for_the_rows_again() {
         let gone = lance::Error::VersionNotFound {
             message: "3".into(),
         };

@@ -69,7 +69,7 @@ async fn a_deleted_version_is_unknown() {
 
 /// A version that was the newest for long is old from the moment on when another took its place.
 #[tokio::test]
-async fn a_version_is_kept_for_as_long_after_the_next_one_came() {
+async fn the_retention_of_a_version_begins_with_the_next_version() {
     let (table, _directory) = table().await;
     let kept = Duration::from_millis(800);
     tokio::time::sleep(kept).await;
@@ -192,7 +192,7 @@ async fn a_declared_column_names_columns_that_exist() {
 }
 
 #[tokio::test]
-async fn a_payload_is_kept_once() {
+async fn a_function_payload_is_stored_once() {
     let (table, directory) = table().await;
     let sha256 = "ab12".repeat(16);
     for _ in 0..2 {

@@ -120,7 +120,7 @@ fn of(batch: &RecordBatch) -> Vec<i64> {
     ids.as_primitive::<Int64Type>().values().to_vec()
 }
 
-/// What Lance makes of a text that nobody has checked.
+/// The answer of Lance to a text that joust has not checked.
 async fn lances(dataset: &Dataset, filter: &str) -> Option<Vec<i64>> {
     let mut scanner = dataset.scan();
     scanner.filter(filter).ok()?.project(&["id"]).ok()?;

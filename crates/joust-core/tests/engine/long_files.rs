@@ -101,7 +101,7 @@ fn send(table: &Table, way: Way, upload: UploadReader) -> JoinHandle<Result<Writ
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_are_as_they_were_sent_however_they_come() {
+async fn created_appended_and_replacing_rows_are_stored_as_sent() {
     let rows = noise();
     let once = BYTES.div_ceil(rows.get_array_memory_size()) as u64;
     let ways = [
@@ -128,7 +128,7 @@ async fn rows_are_as_they_were_sent_however_they_come() {
 
 /// Then Lance writes them.
 #[tokio::test(flavor = "multi_thread")]
-async fn so_are_those_for_whose_pieces_there_is_no_memory() {
+async fn rows_are_stored_as_sent_without_memory_for_multipart_writes() {
     let rows = noise();
     let once = BYTES.div_ceil(rows.get_array_memory_size()) as u64;
     let engine = Engine::new(EngineOptions {
@@ -177,7 +177,7 @@ async fn an_upload_that_breaks_off_leaves_no_file() {
 
 /// As Lance, which gives a file its name at the end, would find.
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_whose_file_was_removed_are_not_told_as_written() {
+async fn a_write_whose_file_was_removed_fails() {
     for (durability, way) in [
         (Durability::Os, Way::Append),
         (Durability::Os, Way::Overwrite),

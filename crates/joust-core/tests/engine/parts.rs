@@ -65,7 +65,7 @@ async fn a_commit_whose_version_is_cleaned_up_is_found_by_its_files() {
 }
 
 #[tokio::test]
-async fn a_commit_that_left_no_trace_is_not_told_as_none() {
+async fn a_commit_without_a_trace_is_reported_as_unknown() {
     let (table, _directory) = table().await;
     let write = parts(&table).await;
     table.commit_parts(write.clone()).await.unwrap();

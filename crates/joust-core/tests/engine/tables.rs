@@ -1,4 +1,4 @@
-//! What a table promises to whoever holds its handle, whoever else writes to it.
+//! What a table handle guarantees while other writers change the table.
 
 #![allow(clippy::unwrap_used)]
 

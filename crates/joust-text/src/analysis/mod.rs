@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_reads_back_the_same() {
+    fn stored_parameters_read_back_the_same() {
         for json in [
             "{}",
             r#"{"base_tokenizer":"ngram","min_ngram_length":2,"prefix_only":true}"#,

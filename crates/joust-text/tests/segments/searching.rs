@@ -169,7 +169,7 @@ fn expansions_are_the_nearest_and_the_most_frequent() {
 }
 
 #[test]
-fn a_search_that_nobody_waits_for_ends() {
+fn an_interrupted_search_ends() {
     let analysis = analysis();
     let segments: Vec<_> = texts()
         .iter()

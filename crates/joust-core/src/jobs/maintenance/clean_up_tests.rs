@@ -164,7 +164,7 @@ async fn copy(table: &Table, state: CloneSource) -> Result<u64> {
 type Ask = for<'a> fn(&'a Table) -> BoxFuture<'a, Result<()>>;
 
 #[tokio::test]
-async fn who_asks_for_a_version_that_is_being_removed_is_told_so() {
+async fn a_version_that_is_being_removed_is_reported_as_not_found() {
     let asks: [Ask; 6] = [
         |table| Box::pin(async move { table.count_rows(None, ReadOptions::at(1)).await.map(drop) }),
         |table| Box::pin(table.create_tag("old", 1)),
@@ -195,7 +195,7 @@ async fn who_asks_for_a_version_that_is_being_removed_is_told_so() {
 }
 
 #[tokio::test]
-async fn versions_that_stay_are_had_beside_a_clean_up() {
+async fn versions_that_stay_are_usable_during_a_clean_up() {
     let (table, _directory) = table().await;
     table.create_tag("kept", 1).await.unwrap();
     let clean_up = CleaningUp::of(&table).await;
@@ -219,7 +219,7 @@ async fn versions_that_stay_are_had_beside_a_clean_up() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_held_is_not_removed() {
+async fn a_pinned_version_is_not_cleaned_up() {
     let (table, _directory) = table().await;
     let (_, pin) = table.pin(ReadOptions::at(1)).await.unwrap();
     assert_eq!(clean_up_until(&table, 1).await, 1);
@@ -254,7 +254,7 @@ async fn a_version_that_is_read_is_not_removed() {
 }
 
 #[tokio::test]
-async fn what_is_only_open_is_not_read() {
+async fn an_idle_open_table_does_not_protect_versions() {
     let (table, _directory) = table().await;
     table.delete_tag("newest").await.unwrap();
     let options = [("other".to_string(), "option".to_string())];
@@ -268,7 +268,7 @@ async fn what_is_only_open_is_not_read() {
 
 /// The versions that this process allows another one to remove.
 #[tokio::test]
-async fn what_is_needed_here_is_kept_from_another_process() {
+async fn another_process_cannot_remove_versions_that_this_one_uses() {
     let (table, _directory) = table().await;
     let read = table.dataset(ReadOptions::at(2)).await.unwrap();
     let permit = table.permit_removal(&[1, 2]).await;
@@ -312,7 +312,7 @@ async fn the_version_that_a_branch_began_at_stays() {
 }
 
 #[tokio::test]
-async fn a_clean_up_that_was_stopped_keeps_nobody_from_a_version() {
+async fn a_stopped_clean_up_releases_its_versions() {
     let (table, _directory) = table().await;
     let clean_up = CleaningUp::of(&table).await;
     assert!(table.create_tag("old", 1).await.is_err());

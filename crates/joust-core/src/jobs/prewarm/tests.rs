@@ -108,7 +108,7 @@ async fn first_queries_of_a_prewarmed_table_read_nothing() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_left_and_answers_stay_right() {
+async fn columns_that_do_not_fit_are_not_prewarmed_and_answers_stay_right() {
     let place = Place::new().await;
     for row_cache in [0, 20_000] {
         let small = place.opened(EngineOptions {
@@ -130,7 +130,7 @@ async fn what_does_not_fit_is_left_and_answers_stay_right() {
 }
 
 #[tokio::test]
-async fn a_column_that_came_in_unasked_leaves_to_one_that_is_asked_for() {
+async fn a_prewarmed_column_is_evicted_for_one_that_queries_read() {
     let place = Place::new().await;
     // Space for the numbers and the names, or for the vectors.
     let table = place.opened(EngineOptions {

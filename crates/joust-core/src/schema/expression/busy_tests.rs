@@ -111,7 +111,7 @@ fn is_quick(text: &str) {
 }
 
 #[test]
-fn the_parser_is_never_kept_busy() {
+fn the_parser_reads_nested_openers_in_bounded_time() {
     for first in OPENERS {
         for second in OPENERS {
             for end in ["x", "x y z", ""] {
@@ -126,7 +126,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn the_parser_is_never_kept_busy_by_any_mixture(
+    fn the_parser_reads_any_mixture_in_bounded_time(
         parts in prop::collection::vec(
             prop_oneof![
                 8 => prop::sample::select(OPENERS),

@@ -35,7 +35,7 @@ fn compared(column: &str, comparison: Operator, value: i64) -> Comparison {
 }
 
 #[test]
-fn plain_conditions() {
+fn one_comparison_of_a_column_with_values_is_read() {
     assert_eq!(comparisons("id = 7"), Some(vec![integers("id", &[7])]));
     assert_eq!(comparisons(" id=-7 "), Some(vec![integers("id", &[-7])]));
     assert_eq!(
@@ -57,7 +57,7 @@ fn plain_conditions() {
 }
 
 #[test]
-fn several_conditions() {
+fn conjunctions_of_comparisons_are_read() {
     use Operator::{AtLeast, AtMost, Less, More, Not};
     assert_eq!(
         comparisons("label = 'a' AND number >= 3 and number<9"),
@@ -86,7 +86,7 @@ fn several_conditions() {
 }
 
 #[test]
-fn everything_else_is_left_alone() {
+fn other_conditions_are_not_read() {
     for sql in [
         "",
         "id",

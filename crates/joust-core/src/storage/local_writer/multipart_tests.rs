@@ -21,7 +21,7 @@ proptest! {
 
     /// However pieces of many lengths overtake each other.
     #[test]
-    fn pieces_are_where_they_were_put(
+    fn parts_that_complete_in_any_order_are_at_their_offsets(
         pieces in prop::collection::vec(
             (prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9_000), 0..4), any::<u8>()),
             0..12,
@@ -45,7 +45,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn what_is_not_completed_is_not_there() {
+async fn an_incomplete_multipart_file_is_removed() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("data");
     let mut aborted = begin(place.path());
@@ -64,7 +64,7 @@ async fn what_is_not_completed_is_not_there() {
 }
 
 #[tokio::test]
-async fn the_file_of_another_stays() {
+async fn a_multipart_write_does_not_replace_an_existing_file() {
     let place = tempfile::tempdir().unwrap();
     let mut file = begin(place.path());
     file.put_part("whole".into()).await.unwrap();
@@ -100,7 +100,7 @@ fn a_system_that_can_not_begin_early_is_no_error() {
 /// Other systems have no such device.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_the_disk_has_no_room_for_is_told() {
+async fn a_part_that_a_full_disk_does_not_take_is_an_error() {
     // Every write to this device fails as on a full disk.
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut file = MultipartFile {

@@ -4,7 +4,7 @@ use super::*;
 use crate::storage::local_writer::tests::names;
 
 #[tokio::test]
-async fn a_file_is_there_whole_with_its_directories_or_not_at_all() {
+async fn a_file_is_created_whole_with_its_directories_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("a/b/c");
     let store = LocalWriterStore::new(Durability::Synced);
@@ -30,7 +30,7 @@ async fn a_file_is_there_whole_with_its_directories_or_not_at_all() {
 /// Other systems have no such device.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_the_disk_has_no_room_for_leaves_nothing() {
+fn a_write_to_a_full_disk_leaves_no_file() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("file");
     std::fs::write(&path, "the beginning").unwrap();

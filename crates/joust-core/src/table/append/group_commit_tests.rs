@@ -49,7 +49,7 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
 }
 
 #[tokio::test]
-async fn rows_that_the_disk_does_not_take_fail_alone() {
+async fn rows_whose_fsync_fails_fail_alone() {
     let place = tempfile::tempdir().unwrap();
     let location = place.path().join("t.lance").display().to_string();
     let create = InsertBuilder::new(location.as_str());
@@ -74,7 +74,7 @@ async fn rows_that_the_disk_does_not_take_fail_alone() {
 }
 
 #[tokio::test]
-async fn rows_in_memory_are_written_again_for_columns_that_are_others_by_now() {
+async fn rows_in_memory_are_rewritten_after_a_schema_change() {
     let place = tempfile::tempdir().unwrap();
     let location = place.path().join("t.lance").display().to_string();
     let table = Engine::new(EngineOptions::default()).table(&location, Default::default());

@@ -37,19 +37,19 @@ fn is_ready(future: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
 }
 
 #[test]
-fn the_first_to_come_sees_to_the_commit_until_nothing_waits() {
+fn the_first_upload_starts_a_committer_until_the_queue_is_empty() {
     let queue = Queue::default();
     assert!(push(&queue, 1).unwrap());
     assert!(!push(&queue, 1).unwrap());
     assert_eq!(queue.take().unwrap().len(), 2);
-    assert!(!push(&queue, 1).unwrap(), "somebody commits");
+    assert!(!push(&queue, 1).unwrap(), "a committer is running");
     assert_eq!(queue.take().unwrap().len(), 1);
     assert!(queue.take().is_none());
     assert!(push(&queue, 1).unwrap());
 }
 
 #[test]
-fn a_group_holds_so_many_bytes_and_at_least_one_upload() {
+fn a_group_has_a_maximum_of_bytes_and_at_least_one_upload() {
     let queue = Queue::default();
     for bytes in [MAX_GROUP_BYTES / 2, MAX_GROUP_BYTES / 3, MAX_GROUP_BYTES, 1] {
         push(&queue, bytes).unwrap();
@@ -59,7 +59,7 @@ fn a_group_holds_so_many_bytes_and_at_least_one_upload() {
 }
 
 #[test]
-fn a_full_queue_refuses_and_takes_up_again() {
+fn a_full_queue_refuses_uploads_until_it_drains() {
     let queue = Queue::default();
     for _ in 0..MAX_WAITING {
         push(&queue, 1).unwrap();
@@ -73,7 +73,7 @@ fn a_full_queue_refuses_and_takes_up_again() {
 }
 
 #[test]
-fn who_waits_for_many_hears_of_them_when_they_are_there() {
+fn a_wait_for_many_uploads_ends_when_they_are_queued() {
     let queue = Queue::default();
     let mut many = pin!(queue.many(3));
     for _ in 0..3 {
@@ -92,7 +92,7 @@ fn who_waits_for_many_hears_of_them_when_they_are_there() {
 }
 
 #[tokio::test]
-async fn an_upload_is_told_of_its_version_or_why_not() {
+async fn an_upload_is_answered_with_its_version_or_an_error() {
     let (waiting, answer) = upload(1);
     waiting.written(7);
     let written = answer.await.unwrap().unwrap();
@@ -107,7 +107,7 @@ async fn an_upload_is_told_of_its_version_or_why_not() {
 }
 
 #[test]
-fn what_a_lost_committer_leaves_is_refused_and_another_one_begins() {
+fn uploads_of_a_lost_committer_are_refused_and_another_one_starts() {
     let queue = Queue::default();
     let (waiting, mut answer) = upload(1);
     assert!(queue.push(waiting));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod told;
+mod outcomes;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -230,7 +230,7 @@ async fn appends_that_follow_one_another_keep_every_row_once_while_columns_come_
             if changer.add_columns(&[twice]).await.is_err() {
                 continue;
             }
-            // Whoever was told of the column may use it.
+            // A client that knows of the column may use it.
             let both = ["n", "twice"].map(|name| {
                 let values: ArrayRef = Arc::new(Int64Array::from(vec![-10]));
                 (name, values, true)
@@ -271,7 +271,7 @@ fn two(range: std::ops::Range<i64>) -> RecordBatch {
 
 /// However slow the client is that sends the rows.
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_replace_all_others_hold_up_nobody_until_their_end_is_here() {
+async fn an_overwrite_blocks_no_other_write_until_its_upload_has_ended() {
     for durability in [Durability::Os, Durability::Synced] {
         let place = Place::with(durability);
         let table = ten(&place).await;

@@ -39,7 +39,7 @@ async fn opened_twice(name: &str, pause: Duration) -> (Place, [Table; 2]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_branch_that_a_listing_lacks_is_gone_for_all_reads() {
+async fn a_branch_that_is_not_listed_is_found_by_no_read() {
     for pause in [Duration::ZERO, SETTLED] {
         for name in ["x", "team/x"] {
             let (place, servers) = opened_twice(name, pause).await;
@@ -132,7 +132,7 @@ async fn a_write_that_waits_for_a_deletion_is_refused() {
 
 /// A crash leaves the mark of a deletion beside the reference.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_branch_whose_deletion_has_crashed_is_there_exactly_as_long_as_its_reference() {
+async fn a_branch_whose_deletion_crashed_exists_as_long_as_its_reference() {
     let (place, servers) = opened_twice("x", SETTLED).await;
     fs::write(place.path("tree/x/_versions/being_deleted"), b"").unwrap();
     let branch = servers[1].on_branch(Some("x"));

@@ -49,7 +49,7 @@ async fn assert_gone(place: &Place, table: &Table, branch: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_branch_is_gone_though_another_one_is_below_it() {
+async fn a_deleted_branch_is_removed_although_another_one_is_below_it() {
     let (place, table) = Place::new().await;
     for name in ["a", "a/b", "a/b/c"] {
         table.create_branch(name, None).await.unwrap();
@@ -276,7 +276,7 @@ async fn a_change_under_way_is_not_made_to_the_branch_that_another_server_put_th
     }
 }
 
-/// One that began on a branch holds it, and so does a tag, whoever is first.
+/// A branch that began on another branch protects it, and so does a tag. The first of two calls succeeds.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_refers_to_a_branch_and_its_end_exclude_each_other() {
     let (place, table) = Place::new().await;

@@ -19,12 +19,12 @@ use model::model;
 use pair::{DIMENSION, Element, Pair, answer, batch, decode, number, options};
 
 #[test]
-fn what_is_kept_whole_is_found_as_lance_finds_it() {
+fn a_cached_column_gives_the_neighbors_that_lance_finds() {
     model(Element::F32, 64 << 20, 24);
 }
 
 #[test]
-fn what_does_not_fit_is_found_as_lance_finds_it() {
+fn a_column_that_does_not_fit_gives_the_neighbors_that_lance_finds() {
     model(Element::F32, 24 << 10, 12);
 }
 
@@ -157,7 +157,7 @@ async fn fast_searches_with_another_filter_stay_in_memory() {
 }
 
 #[tokio::test]
-async fn a_plan_tells_who_answers() {
+async fn a_plan_names_the_cache_or_the_index_that_it_uses() {
     let pair = Pair::new(0..300, 64 << 20).await;
     let query = serde_json::json!({ "k": 3, "vector": vec![0.5; DIMENSION], "columns": ["id"] });
     // The first reading of a column is Lance's, the second brings it in.

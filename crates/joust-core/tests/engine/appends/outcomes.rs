@@ -1,4 +1,4 @@
-//! Appends of those who do not wait but are told.
+//! Appends that report their outcome through a callback.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::{count, ten};
 use crate::place::Place;
 use crate::sent::{numbers, stream, upload, upload_bytes, upload_numbers};
 
-/// Hears how an append has ended.
-fn told() -> (
+/// A callback for the outcome of an append, and its receiver.
+fn callback() -> (
     impl FnOnce(Result<Written>) + Send + Sync,
     oneshot::Receiver<Result<Written>>,
 ) {
-    let (tell, told) = oneshot::channel();
-    let tell = |outcome| tell.send(outcome).unwrap();
-    (tell, told)
+    let (sender, outcome) = oneshot::channel();
+    let report = |outcome| sender.send(outcome).unwrap();
+    (report, outcome)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_wait_is_told_once_of_rows_that_are_there() {
+async fn each_append_reports_its_outcome_once_when_its_rows_are_stored() {
     let place = Place::with(Durability::Os);
     let table = ten(&place).await;
     let appends = (1..=100).map(|client| {
@@ -46,9 +46,9 @@ async fn who_does_not_wait_is_told_once_of_rows_that_are_there() {
                 read
             }
         };
-        let (tell, told) = told();
-        table.append_then(upload, tell);
-        told
+        let (report, outcome) = callback();
+        table.append_then(upload, report);
+        outcome
     });
     let written = join_all(appends.collect::<Vec<_>>()).await;
     for outcome in written {
@@ -60,7 +60,7 @@ async fn who_does_not_wait_is_told_once_of_rows_that_are_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_wait_is_told_why_nothing_was_written() {
+async fn an_append_that_writes_nothing_reports_the_cause() {
     let place = Place::with(Durability::Os);
     let table = ten(&place).await;
     let text: ArrayRef = Arc::new(StringArray::from(vec!["one"]));
@@ -72,15 +72,15 @@ async fn who_does_not_wait_is_told_why_nothing_was_written() {
         (upload_bytes(&[]), Code::InvalidInput),
         (upload_bytes(&long[..long.len() - 100]), Code::InvalidInput),
     ] {
-        let (tell, told) = told();
-        table.append_then(upload, tell);
-        assert_eq!(told.await.unwrap().unwrap_err().code(), code);
+        let (report, outcome) = callback();
+        table.append_then(upload, report);
+        assert_eq!(outcome.await.unwrap().unwrap_err().code(), code);
     }
     let missing = place.table("none");
     for table in [missing.clone(), missing.on_branch(Some("dev"))] {
-        let (tell, told) = told();
-        table.append_then(upload_numbers(0..1), tell);
-        assert!(told.await.unwrap().is_err());
+        let (report, outcome) = callback();
+        table.append_then(upload_numbers(0..1), report);
+        assert!(outcome.await.unwrap().is_err());
     }
     assert_eq!(count(&table, "n >= 0", None).await, 10);
 }
@@ -98,9 +98,9 @@ fn many_tables_share_few_threads() {
         let writes = tables.map(|table| async move {
             table.create(upload_numbers(0..1), false).await.unwrap();
             let rounds = (0..4).map(|_| {
-                let (tell, told) = told();
-                table.append_then(upload_numbers(1..3), tell);
-                told
+                let (report, outcome) = callback();
+                table.append_then(upload_numbers(1..3), report);
+                outcome
             });
             for written in join_all(rounds).await {
                 written.unwrap().unwrap();
