@@ -114,7 +114,7 @@ describe("a starting server", () => {
 
     const third = await startServer({ root, key: first.key });
     const unknown = await third.client.post(`${write}/complete`, undefined, { upload_id });
-    expectFailure(unknown, 409, 14, /look at the table/);
+    expectFailure(unknown, 409, 14, /read the table/);
     expect(await third.client.count("gone")).toBe(1);
     await third.stop();
   });

@@ -167,8 +167,11 @@ impl Threads {
             match select(&mut told, pin!(look)).await {
                 Either::Left((Ok(Ok(outcome)), _)) => return outcome,
                 Either::Left((Ok(Err(panic)), _)) => resume_unwind(panic),
-                Either::Left((Err(gone), _)) => {
-                    return Err(Error::internal("a plan was given up", gone));
+                Either::Left((Err(closed), _)) => {
+                    return Err(Error::internal(
+                        "the planning thread ended without a result",
+                        closed,
+                    ));
                 }
                 Either::Right(_) if step.elapsed() > limits.step => {
                     self.0.overran(step);

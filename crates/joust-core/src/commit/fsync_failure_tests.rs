@@ -59,7 +59,7 @@ async fn a_failed_fsync_of_a_manifest_reports_the_outcome_as_unknown() {
     for failure in failures {
         let error = Error::of_input(failure.unwrap_err());
         assert_eq!(error.code(), Code::ServiceUnavailable, "{error}");
-        assert!(error.message().contains("look at the table"), "{error}");
+        assert!(error.message().contains("read the table"), "{error}");
     }
     // Other writers may have committed after it: it stays.
     let newest = Dataset::open(&uri).await.unwrap();

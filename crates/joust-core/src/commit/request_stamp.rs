@@ -132,8 +132,8 @@ fn too_long() -> Error {
 pub(crate) fn versions_gone() -> Error {
     Error::new(
         Code::ConcurrentModification,
-        "the versions that would tell whether this request, or the first one of its key, took effect \
-         are cleaned up; look at the table, and send what is missing under another key",
+        "the outcome of this request, or of the first one of its key, is unknown, because version clean-up \
+         removed the versions that show it: read the table before you send it again under another key",
     )
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn always_lost(changed: &str) -> impl Fn(Error) -> Error {
         true => Error::new(
             Code::ConcurrentModification,
             format!(
-                "other writers changed the {changed} all the time; try again when they are done"
+                "the commit to the {changed} lost against other writers in every attempt: try again later"
             ),
         ),
         false => error,
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(error.message(), format!("conflict {made}"));
         let explained = always_lost("view")(error);
         assert_eq!(explained.code(), Code::ConcurrentModification);
-        assert!(explained.message().contains("changed the view"));
+        assert!(explained.message().contains("the commit to the view lost"));
     }
 
     #[tokio::test]

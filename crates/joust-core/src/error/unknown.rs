@@ -23,7 +23,7 @@ pub(super) fn outcome(error: &(dyn StdError + 'static)) -> Option<(Code, String)
         _ => return None,
     };
     let message = format!(
-        "{cause}, and nobody knows whether the change took effect: look at the table before you send it again"
+        "{cause}, and the outcome of the change is unknown: read the table before you send it again"
     );
     Some((code, message))
 }
@@ -49,7 +49,7 @@ mod tests {
         ] {
             let error = Error::of_input(error);
             assert_eq!(error.code(), code);
-            assert!(error.message().contains("look at the table"), "{error}");
+            assert!(error.message().contains("read the table"), "{error}");
         }
     }
 }

@@ -79,7 +79,9 @@ impl Versions {
         let marked =
             |token: &Token| matches!(token, Token::Word(word) if word.value.contains(MARK));
         if tokens.iter().any(marked) {
-            return Err(Error::invalid("a name can't have a character of code 0"));
+            return Err(Error::invalid(
+                "a name must not contain the character U+0000",
+            ));
         }
         let mut kept: Vec<Token> = Vec::with_capacity(tokens.len());
         let mut open = 0;

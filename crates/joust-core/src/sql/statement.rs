@@ -381,7 +381,12 @@ fn register(
     }
     let found = context
         .catalog(catalog)
-        .ok_or_else(|| Error::invalid("the query's tables can't be named so"))?;
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "the catalog `{catalog}` of the table `{}` is not known: put the table's whole identifier into quotes",
+                name.join(".")
+            ))
+        })?;
     if found.schema(schema).is_none() {
         found.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
     }

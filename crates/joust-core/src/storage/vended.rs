@@ -63,7 +63,9 @@ fn policy(scope: &Scope, role: &str) -> Result<Value> {
     let prefixes = prefixes_of(&scope.readable)?;
     let written = prefixes_of(&scope.writable)?;
     let Some(bucket) = bucket else {
-        return Err(Error::invalid("there are credentials only for a table"));
+        return Err(Error::invalid(
+            "temporary credentials exist for tables only",
+        ));
     };
     // `aws`, or the name of a partition such as `aws-cn`.
     let partition = role.split(':').nth(1).filter(|name| !name.is_empty());

@@ -38,7 +38,7 @@ impl Table {
             return Ok(None);
         }
         match self.first_with(parts, since).await? {
-            None => Err(nobody_knows()),
+            None => Err(unknown_outcome()),
             version => Ok(version),
         }
     }
@@ -79,10 +79,10 @@ fn is_gone(error: &lance::Error) -> bool {
     matches!(error, L::VersionNotFound { .. } | L::DatasetNotFound { .. }) || error.is_not_found()
 }
 
-fn nobody_knows() -> Error {
+fn unknown_outcome() -> Error {
     Error::new(
         Code::ConcurrentModification,
-        "the versions that would tell whether the write took effect are cleaned up, and none of the others \
-         has files of it: look at the table, and send what is missing in a new upload",
+        "the outcome of the write is unknown, because version clean-up removed the versions that show it: \
+         read the table before you write it again in a new upload",
     )
 }

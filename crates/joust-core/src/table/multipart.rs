@@ -195,7 +195,7 @@ pub(super) fn read(contents: &[u8]) -> Result<(ArrowSchema, Vec<Fragment>)> {
         .clone();
     let fragments = schema.metadata.remove(FRAGMENTS).unwrap_or_default();
     let fragments = serde_json::from_str(&fragments)
-        .map_err(|error| Error::internal("what is kept of a part can't be read", error))?;
+        .map_err(|error| Error::internal("the stored record of a part cannot be decoded", error))?;
     Ok((schema, fragments))
 }
 

@@ -159,7 +159,7 @@ impl Table {
         if versions.iter().any(|found| found.version > version) {
             return Err(Error::new(
                 Code::ConcurrentModification,
-                format!("version {version} can't be taken back: there is one after it"),
+                format!("version {version} cannot be removed, because a newer version exists"),
             ));
         }
         let Some(published) = versions.iter().find(|found| found.version == version) else {
@@ -198,7 +198,7 @@ impl Table {
         };
         Err(Error::new(
             Code::ConcurrentModification,
-            format!("version {version} can't be taken back: {user} needs it"),
+            format!("version {version} cannot be removed, because {user} needs it"),
         ))
     }
 

@@ -21,6 +21,6 @@ where
     }
     Err(Error::new(
         Code::ConcurrentModification,
-        "the tags or branches of the table change all the time; try again",
+        "other writers keep changing the tags or branches of the table: try again",
     ))
 }

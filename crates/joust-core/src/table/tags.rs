@@ -138,7 +138,7 @@ impl Table {
         }
         Err(Error::new(
             Code::ConcurrentModification,
-            format!("other tools change the tag `{name}` all the time; try again"),
+            format!("other writers keep changing the tag `{name}`: try again"),
         ))
     }
 

@@ -73,5 +73,5 @@ async fn a_commit_without_a_trace_is_reported_as_unknown() {
     table.delete_versions(&[(2, Some(3))]).await.unwrap();
     let unknown = found(&table, &write).await.unwrap_err();
     assert_eq!(unknown.code(), Code::ConcurrentModification);
-    assert!(unknown.message().contains("look at the table"), "{unknown}");
+    assert!(unknown.message().contains("read the table"), "{unknown}");
 }

@@ -66,7 +66,7 @@ async fn a_version_that_a_tag_or_a_clone_needs_is_not_taken_back() {
         }
         let error = table.withdraw_version(2, &staged).await.unwrap_err();
         assert_eq!(error.code(), Code::ConcurrentModification);
-        let expected = format!("version 2 can't be taken back: the tag `{name}` needs it");
+        let expected = format!("version 2 cannot be removed, because the tag `{name}` needs it");
         assert_eq!(error.message(), expected);
         assert_eq!(version_of(&table).await, 2);
         table.create_tag("other", 1).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_version_from_which_a_branch_starts_is_not_taken_back() {
     table.create_branch("fork", Some(2)).await.unwrap();
     let error = table.withdraw_version(2, &staged).await.unwrap_err();
     assert_eq!(error.code(), Code::ConcurrentModification);
-    let expected = "version 2 can't be taken back: the branch `fork` needs it";
+    let expected = "version 2 cannot be removed, because the branch `fork` needs it";
     assert_eq!(error.message(), expected);
     assert_eq!(version_of(&table).await, 2);
 }

@@ -42,7 +42,9 @@ impl Table {
         let before = TimeDelta::from_std(age)
             .ok()
             .and_then(|age| Utc::now().checked_sub_signed(age))
-            .ok_or_else(|| Error::invalid("versions can't be kept for so long"))?;
+            .ok_or_else(|| {
+                Error::invalid("the retention time of versions is too long: use a shorter one")
+            })?;
         let removal = self.begin_removal(Removal::Decided);
         let versions = self.list_versions().await?;
         // Lance uses the commit time of a version. But a version is old only since its successor exists.

@@ -189,6 +189,8 @@ pub async fn write(
             ids: ids.map(|ids| std::mem::take(&mut *ids.lock())),
             unnamed: None,
         }),
-        _ => Err(Error::invalid("the view can't be written as it is")),
+        _ => Err(Error::invalid(
+            "the write of the view did not produce an append",
+        )),
     }
 }

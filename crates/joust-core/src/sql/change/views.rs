@@ -150,7 +150,11 @@ fn show(grammar: &mut Grammar) -> Result<Change> {
             grammar.expect_symbol(&Token::Gt)?;
             match grammar.value()? {
                 Value::String(name) => Some(name),
-                _ => return Err(Error::invalid("`name` is compared with a text")),
+                _ => {
+                    return Err(Error::invalid(
+                        "compare `name` with a string literal, for example name > 'films'",
+                    ));
+                }
             }
         }
         false => None,

@@ -246,7 +246,9 @@ impl RowChecks {
     async fn ids(&self, source: &Fragment, selected: Option<&str>, rows: u64) -> Result<Vec<u64>> {
         let selected = selected.and_then(|text| STANDARD.decode(text).ok());
         let selected = selected.ok_or_else(|| {
-            Error::invalid("a worker does not say which rows of its fragment the view has")
+            Error::invalid(
+                "the result of a worker lacks a valid bitmap of the selected rows of its fragment",
+            )
         })?;
         let fragment = FileFragment::new(self.source.clone(), source.clone());
         let deleted = fragment.get_deletion_vector().await?;
