@@ -133,7 +133,7 @@ impl Threads {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (mut tell, told) = oneshot::channel();
+        let (mut sender, receiver) = oneshot::channel();
         let step = Arc::new(Step::new());
         let timed = Timed {
             work: Box::pin(work),
@@ -141,30 +141,34 @@ impl Threads {
         };
         let work = async move {
             let outcome = {
-                let closed = pin!(tell.closed());
+                let closed = pin!(sender.closed());
                 // First checks whether the caller still waits: a plan may have been queued for long.
                 match select(closed, AssertUnwindSafe(timed).catch_unwind()).await {
                     Either::Left(_) => return,
                     Either::Right((outcome, _)) => outcome,
                 }
             };
-            let _ = tell.send(outcome);
+            let _ = sender.send(outcome);
         };
         self.begin(Plan {
             work: Box::pin(work),
             runtime: Handle::current(),
             step: step.clone(),
         })?;
-        self.outcome(told, &step).await
+        self.outcome(receiver, &step).await
     }
 
     /// Waits for a plan, as long as its steps are within the time limit.
-    async fn outcome<T>(&self, mut told: oneshot::Receiver<Outcome<T>>, step: &Step) -> Result<T> {
+    async fn outcome<T>(
+        &self,
+        mut receiver: oneshot::Receiver<Outcome<T>>,
+        step: &Step,
+    ) -> Result<T> {
         let limits = self.0.limits;
         let asked = Instant::now();
         loop {
             let look = tokio::time::sleep(limits.step / 8);
-            match select(&mut told, pin!(look)).await {
+            match select(&mut receiver, pin!(look)).await {
                 Either::Left((Ok(Ok(outcome)), _)) => return outcome,
                 Either::Left((Ok(Err(panic)), _)) => resume_unwind(panic),
                 Either::Left((Err(closed), _)) => {

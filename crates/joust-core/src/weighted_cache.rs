@@ -55,7 +55,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         // Boxed, so that the future of a cache hit is small.
         Box::pin(async {
             let making = Making {
-                memo: self,
+                cache: self,
                 key,
                 cell,
             };
@@ -136,7 +136,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
 
 /// A caller that computes a value, or waits for it.
 struct Making<'a, K: Eq + Hash, V> {
-    memo: &'a WeightedCache<K, V>,
+    cache: &'a WeightedCache<K, V>,
     key: &'a K,
     cell: Arc<OnceCell<V>>,
 }
@@ -145,7 +145,7 @@ impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
     /// Removes the slot of a failed computation: it has no weight, so eviction would never remove it.
     fn drop(&mut self) {
         let cell = std::mem::take(&mut self.cell);
-        let mut slots = self.memo.slots.lock();
+        let mut slots = self.cache.slots.lock();
         let Some(slot) = slots.by_key.get(self.key) else {
             return;
         };
@@ -176,10 +176,10 @@ mod tests {
 
     #[test]
     fn a_value_is_made_once() {
-        let memo = WeightedCache::new(10_000);
+        let cache = WeightedCache::new(10_000);
         let made = AtomicUsize::new(0);
         let get = || {
-            memo.get(&1, async || {
+            cache.get(&1, async || {
                 made.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
                 Ok(("one", 0))
@@ -192,45 +192,45 @@ mod tests {
 
     #[test]
     fn a_failure_is_not_cached() {
-        let memo: WeightedCache<u8, u8> = WeightedCache::new(10_000);
-        let failed = block(memo.get(&1, async || Err(crate::Error::invalid("no"))));
+        let cache: WeightedCache<u8, u8> = WeightedCache::new(10_000);
+        let failed = block(cache.get(&1, async || Err(crate::Error::invalid("no"))));
         assert!(failed.is_err());
-        assert_eq!(block(memo.get(&1, async || { Ok((7, 0)) })).unwrap(), 7);
+        assert_eq!(block(cache.get(&1, async || { Ok((7, 0)) })).unwrap(), 7);
     }
 
     #[test]
     fn failed_and_dropped_loads_leave_no_entry() {
-        let memo: WeightedCache<u8, u8> = WeightedCache::new(10_000);
+        let cache: WeightedCache<u8, u8> = WeightedCache::new(10_000);
         let fail = async || {
             tokio::task::yield_now().await;
             Err(crate::Error::invalid("no"))
         };
-        let (a, b) = block(async { tokio::join!(memo.get(&1, fail), memo.get(&1, fail)) });
+        let (a, b) = block(async { tokio::join!(cache.get(&1, fail), cache.get(&1, fail)) });
         assert!(a.is_err() && b.is_err());
         block(async {
-            let given_up = memo.get(&2, std::future::pending);
-            assert!(given_up.now_or_never().is_none());
-            let (given_up, made) = tokio::join!(
-                async { memo.get(&3, std::future::pending).now_or_never() },
-                memo.get(&3, async || Ok((7, 0)))
+            let dropped = cache.get(&2, std::future::pending);
+            assert!(dropped.now_or_never().is_none());
+            let (dropped, made) = tokio::join!(
+                async { cache.get(&3, std::future::pending).now_or_never() },
+                cache.get(&3, async || Ok((7, 0)))
             );
-            assert!(given_up.is_none());
+            assert!(dropped.is_none());
             assert_eq!(made.unwrap(), 7);
         });
-        let slots = memo.slots.lock();
+        let slots = cache.slots.lock();
         assert_eq!(slots.by_key.keys().collect::<Vec<_>>(), [&3]);
     }
 
     #[test]
     fn the_least_recently_used_value_is_evicted_first() {
-        let memo = WeightedCache::new(3_000);
+        let cache = WeightedCache::new(3_000);
         for key in [1, 2] {
-            block(memo.get(&key, async || Ok((key, 1_000)))).unwrap();
+            block(cache.get(&key, async || Ok((key, 1_000)))).unwrap();
         }
-        assert_eq!(memo.peek(&1), Some(1));
-        block(memo.get(&3, async || Ok((3, 1_000)))).unwrap();
+        assert_eq!(cache.peek(&1), Some(1));
+        block(cache.get(&3, async || Ok((3, 1_000)))).unwrap();
         assert_eq!(
-            (memo.peek(&1), memo.peek(&2), memo.peek(&3)),
+            (cache.peek(&1), cache.peek(&2), cache.peek(&3)),
             (Some(1), None, Some(3))
         );
     }

@@ -69,16 +69,20 @@ enum Owner {
 }
 
 impl Client {
-    pub fn new(address: Option<SocketAddr>, room: &Room, guest: SharePlace<IpAddr>) -> Self {
+    pub fn new(
+        address: Option<SocketAddr>,
+        limits: &ConnectionLimits,
+        guest: SharePlace<IpAddr>,
+    ) -> Self {
         Self(Arc::new(State {
             address,
-            patience: room.patience,
+            patience: limits.patience,
             is_identified: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             idle_since: Mutex::new(Instant::now()),
             owner: Mutex::new(Owner::Guest { _place: guest }),
-            callers: room.callers.clone(),
+            callers: limits.callers.clone(),
         }))
     }
 
@@ -140,13 +144,13 @@ impl Drop for OpenCall {
 }
 
 /// What new connections get.
-pub struct Room {
+pub struct ConnectionLimits {
     pub guests: Guests,
     pub callers: Arc<Callers>,
     pub patience: Patience,
 }
 
-impl Room {
+impl ConnectionLimits {
     pub fn new(patience: Patience) -> Self {
         Self {
             guests: Guests(Shares::new(MOST_GUESTS)),
@@ -234,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_address_has_a_limited_number_of_guests() {
-        let guests = Room::new(Patience::default()).guests;
+        let guests = ConnectionLimits::new(Patience::default()).guests;
         let mut places: Vec<_> = (0..MOST_GUESTS)
             .map(|_| guests.enter(at("10.0.0.1")).unwrap())
             .collect();
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_one_address() {
-        let guests = Room::new(Patience::default()).guests;
+        let guests = ConnectionLimits::new(Patience::default()).guests;
         let _places: Vec<_> = (0..MOST_GUESTS)
             .map(|last| guests.enter(at(&format!("2001:db8::{last:x}"))).unwrap())
             .collect();
@@ -259,10 +263,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_has_a_limited_number_of_connections() {
-        let room = Room::new(Patience::default());
+        let limits = ConnectionLimits::new(Patience::default());
         let connect = |number: usize| {
             let address = at(&format!("10.0.{}.{}", number / 200, number % 200));
-            Client::new(None, &room, room.guests.enter(address).unwrap())
+            Client::new(None, &limits, limits.guests.enter(address).unwrap())
         };
         let mut clients: Vec<_> = (0..MOST_OF_CALLER).map(connect).collect();
         assert!(clients.iter().all(|one| one.identified("alice").is_ok()));
@@ -272,14 +276,14 @@ mod tests {
         let other = connect(MOST_OF_CALLER);
         let refused = other.identified("alice").unwrap_err();
         assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
-        assert_eq!(lock(&room.guests.0.counts).len(), 1);
+        assert_eq!(lock(&limits.guests.0.counts).len(), 1);
         assert!(other.expires() <= Instant::now());
         assert!(connect(MOST_OF_CALLER + 1).identified("bob").is_ok());
         clients.pop();
         assert!(other.identified("alice").is_ok());
         assert!(other.expires() > Instant::now());
         drop((clients, other));
-        assert!(lock(&room.callers.counts).is_empty());
+        assert!(lock(&limits.callers.counts).is_empty());
     }
 
     #[tokio::test]
@@ -288,13 +292,13 @@ mod tests {
             guest: Duration::ZERO,
             ..Patience::default()
         };
-        let room = Room::new(patience);
-        let place = room.guests.enter(at("10.0.0.1")).unwrap();
-        let client = Client::new(None, &room, place);
+        let limits = ConnectionLimits::new(patience);
+        let place = limits.guests.enter(at("10.0.0.1")).unwrap();
+        let client = Client::new(None, &limits, place);
         assert!(client.expires() <= Instant::now());
         let call = client.begin_call();
         client.identified("alice").unwrap();
-        assert!(lock(&room.guests.0.counts).is_empty());
+        assert!(lock(&limits.guests.0.counts).is_empty());
         tokio::time::sleep(Duration::from_millis(5)).await;
         let before = Instant::now();
         assert!(client.expires() >= before + patience.idle);

@@ -186,18 +186,18 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::client::{Patience, Room};
+    use crate::client::{ConnectionLimits, Patience};
 
     /// A connection and the socket of its client.
     async fn connected(patience: Patience) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await;
         let (stream, address) = listener.accept().await.unwrap();
-        let room = Room::new(patience);
-        let guest = room.guests.enter(address.ip()).unwrap();
+        let limits = ConnectionLimits::new(patience);
+        let guest = limits.guests.enter(address.ip()).unwrap();
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let place = Place::take(permit, &Arc::default());
-        let known = Client::new(Some(address), &room, guest);
+        let known = Client::new(Some(address), &limits, guest);
         (Connection::new(stream, known, place), client.unwrap())
     }
 

@@ -16,7 +16,7 @@ use tonic::transport::{self, Identity, ServerTlsConfig};
 use crate::access::{Access, Gate};
 use crate::backend::Backend;
 use crate::calls::Calls;
-use crate::client::{Client, Patience, Room};
+use crate::client::{Client, ConnectionLimits, Patience};
 use crate::connection::{Connection, Place};
 use crate::service::Service;
 use crate::streams::Streams;
@@ -123,7 +123,7 @@ impl Server {
         let acceptor = Acceptor {
             listener,
             open: connections,
-            room: Room::new(options.patience),
+            limits: ConnectionLimits::new(options.patience),
         };
         tokio::spawn(acceptor.run(first, serving, drained));
         Ok(server)
@@ -222,7 +222,7 @@ struct Acceptor {
     listener: TcpListener,
     /// Counts the connections.
     open: Arc<AtomicUsize>,
-    room: Room,
+    limits: ConnectionLimits,
 }
 
 impl Acceptor {
@@ -235,7 +235,7 @@ impl Acceptor {
         let Self {
             listener,
             open,
-            room,
+            limits,
         } = self;
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
@@ -252,8 +252,8 @@ impl Acceptor {
                 (permit, accepted) = accepted => match (permit, accepted) {
                     (Ok(permit), Ok((stream, address))) => {
                         // A refused connection is closed.
-                        let Some(guest) = room.guests.enter(address.ip()) else { continue };
-                        let client = Client::new(Some(address), &room, guest);
+                        let Some(guest) = limits.guests.enter(address.ip()) else { continue };
+                        let client = Client::new(Some(address), &limits, guest);
                         let place = Place::take(permit, &open);
                         if serving.send(Ok(Connection::new(stream, client, place))).await.is_err() {
                             return;

@@ -29,10 +29,10 @@ where
 {
     promise_of(
         env,
-        |told| {
+        |sender| {
             let work = async move {
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
-                told.tell(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
+                sender.send(outcome.unwrap_or_else(|panic| Err(panicked(&*panic))));
             };
             spawn(work.instrument(starting()));
         },
@@ -43,7 +43,7 @@ where
 /// As [`promise`], for work that reports its outcome itself, on the thread on which it ends.
 pub fn promise_of<'env, T, V>(
     env: &'env Env,
-    begin: impl FnOnce(Told<T>),
+    begin: impl FnOnce(OutcomeSender<T>),
     convert: impl FnOnce(T) -> V + 'static,
 ) -> napi::Result<PromiseRaw<'env, V>>
 where
@@ -59,19 +59,19 @@ where
             outcome.map(convert).map_err(|error| js_error(env, &error))
         });
     })?;
-    starting().in_scope(|| begin(Told { sender, _end: end }));
+    starting().in_scope(|| begin(OutcomeSender { sender, _end: end }));
     Ok(promise)
 }
 
 /// Reports an outcome to the event loop.
-pub struct Told<T> {
+pub struct OutcomeSender<T> {
     // The order of the fields is the drop order: the event loop reads the outcome after it is notified of the end.
     sender: oneshot::Sender<Result<T>>,
     _end: End,
 }
 
-impl<T> Told<T> {
-    pub fn tell(self, outcome: Result<T>) {
+impl<T> OutcomeSender<T> {
+    pub fn send(self, outcome: Result<T>) {
         // The receiver is only dropped with its environment.
         let _ = self.sender.send(outcome);
     }

@@ -164,11 +164,12 @@ impl Table {
         let reader = reader(&self.inner, body);
         promise_of(
             env,
-            |told| match reader {
+            |sender| match reader {
                 Ok(reader) => within_runtime_if_available(|| {
-                    self.inner.append_then(reader, |outcome| told.tell(outcome));
+                    self.inner
+                        .append_then(reader, |outcome| sender.send(outcome));
                 }),
-                Err(error) => told.tell(Err(error)),
+                Err(error) => sender.send(Err(error)),
             },
             WriteResult::from,
         )

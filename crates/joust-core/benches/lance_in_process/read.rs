@@ -122,7 +122,7 @@ pub async fn count(table: &Table, filter: Option<String>) -> Result<Answer> {
     })
 }
 
-/// Every row and column; the batches are let go as they come, as they would leave a server.
+/// Reads every row and column. Each batch is dropped when it arrives, as a server would send it.
 pub async fn everything(table: &Table) -> Result<Answer> {
     let dataset = table.dataset();
     let mut stream = dataset.scan().try_into_stream().await?;

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 
 use crate::Result;
 
-/// The budgets that joust has unless told otherwise, bytes.
+/// The default budgets of joust, bytes.
 const INDEX_CACHE: usize = 2 << 30;
 const METADATA_CACHE: usize = 512 << 20;
 

@@ -12,14 +12,14 @@ pub struct Column {
     /// An array for each fragment of the version, in its order.
     pub fragments: Vec<ArrayRef>,
     /// Whether the sorted lookups of all fragments fit: see [`RowCaches`](super::RowCaches).
-    pub keys_have_room: OnceLock<bool>,
+    pub sorted_lookups_fit: OnceLock<bool>,
 }
 
 impl Column {
     pub fn new(fragments: Vec<ArrayRef>) -> Self {
         Self {
             fragments,
-            keys_have_room: OnceLock::new(),
+            sorted_lookups_fit: OnceLock::new(),
         }
     }
 

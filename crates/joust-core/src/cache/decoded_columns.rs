@@ -72,13 +72,13 @@ impl DecodedColumns {
         if let Some(column) = self.used(&key, &state, reading) {
             return Ok(Some(column));
         }
-        if !load_column::can_be_kept(field) || !self.is_wanted(&key, dataset, field, reading) {
+        if !load_column::can_be_cached(field) || !self.is_wanted(&key, dataset, field, reading) {
             return Ok(None);
         }
         let loading = self.columns.lock().entry(&key).loading.clone();
         match reading {
             Reading::Whole => {
-                let _turn = loading.lock().await;
+                let _lock = loading.lock().await;
                 if let Some(column) = self.columns.lock().at(&key, &state) {
                     return Ok(Some(column));
                 }
@@ -87,13 +87,13 @@ impl DecodedColumns {
             }
             Reading::Rows(_) => {
                 // Concurrent readers read the table.
-                let Ok(turn) = loading.try_lock_owned() else {
+                let Ok(lock) = loading.try_lock_owned() else {
                     return Ok(None);
                 };
                 let (columns, limits) = (self.columns.clone(), self.limits);
                 let (dataset, field) = (dataset.clone(), field.clone());
                 tokio::spawn(async move {
-                    let _turn = turn;
+                    let _lock = lock;
                     // The same failure is reported to the next reader of the table.
                     let _ = load(&columns, limits, &key, &dataset, &field).await;
                 });
@@ -112,11 +112,11 @@ impl DecodedColumns {
         let state = VersionKey::of(dataset);
         let key = Key::of(dataset, field);
         let free = self.limits.budget.saturating_sub(self.columns.lock().bytes);
-        if !load_column::can_be_kept(field) || !fits(dataset, field, free) {
+        if !load_column::can_be_cached(field) || !fits(dataset, field, free) {
             return Ok(self.columns.lock().at(&key, &state));
         }
         let loading = self.columns.lock().entry(&key).loading.clone();
-        let _turn = loading.lock().await;
+        let _lock = loading.lock().await;
         if let Some(column) = self.columns.lock().at(&key, &state) {
             return Ok(Some(column));
         }
@@ -148,13 +148,13 @@ impl DecodedColumns {
             .filter_map(|number| manifest.fragments.get(*number));
         let rows: usize = part.clone().filter_map(|own| own.physical_rows).sum();
         let bytes = load_column::width(&field.data_type()).map(|width| width.saturating_mul(rows));
-        if !load_column::can_be_kept(field)
+        if !load_column::can_be_cached(field)
             || bytes.is_none_or(|bytes| bytes > self.limits.budget / 2)
         {
             return Ok(None);
         }
         let loading = self.columns.lock().entry(&key).loading.clone();
-        let _turn = loading.lock().await;
+        let _lock = loading.lock().await;
         if let Some(column) = self.columns.lock().part(&key, &state) {
             return Ok(Some(column));
         }

@@ -42,8 +42,8 @@ pub async fn first_rows(
     if !filter.is_immutable() {
         return Ok(None);
     }
-    if let Some(first) = caches.known_first(dataset, filter.sql())
-        && let Some(found) = first.found.lock().await.as_ref()
+    if let Some(prefix) = caches.cached_filter_prefix(dataset, filter.sql())
+        && let Some(found) = prefix.found.lock().await.as_ref()
         && let Some(rows) = found.first(reach)
     {
         return Ok(Some(rows));
@@ -54,19 +54,19 @@ pub async fn first_rows(
     {
         return Ok(Some(rows));
     }
-    let first = caches.first(dataset, filter.sql()).await?;
-    if first.asked.fetch_add(1, Ordering::Relaxed) == 0 && evaluation.is_none() {
+    let prefix = caches.filter_prefix(dataset, filter.sql()).await?;
+    if prefix.asked.fetch_add(1, Ordering::Relaxed) == 0 && evaluation.is_none() {
         return Ok(None);
     }
-    let mut kept = first.found.lock().await;
-    if let Some(rows) = kept.as_ref().and_then(|found| found.first(reach)) {
+    let mut cached = prefix.found.lock().await;
+    if let Some(rows) = cached.as_ref().and_then(|found| found.first(reach)) {
         return Ok(Some(rows));
     }
     let found = match evaluation {
         Some(evaluation) => Found::of(evaluation.all().await?, reach),
         None => Box::pin(find(dataset, filter, reach.max(LEAST))).await?,
     };
-    Ok(kept.insert(found).first(reach))
+    Ok(cached.insert(found).first(reach))
 }
 
 async fn find(dataset: &Arc<Dataset>, filter: &Expression, reach: usize) -> Result<Found> {

@@ -14,9 +14,9 @@ use lance_table::format::Fragment;
 
 use crate::error::{Error, Result};
 
-/// Whether a column can be kept: plain values that come out of every reading alike. Others, such as
-/// blobs and JSON, have another form in the files than in answers.
-pub fn can_be_kept(field: &Field) -> bool {
+/// Whether a column can be cached: plain values that every read returns in the same form. Blobs and JSON, for example,
+/// have another form in the files than in answers.
+pub fn can_be_cached(field: &Field) -> bool {
     is_own(&field.metadata) && is_plain(&field.data_type()) && !field.is_blob()
 }
 

@@ -58,7 +58,7 @@ pub(crate) use column::Column;
 pub(crate) use decoded_columns::Reading;
 pub(crate) use filter_prefix::first_rows;
 pub(crate) use filtered::filtered;
-pub(crate) use load_column::{can_be_kept, identity, width};
+pub(crate) use load_column::{can_be_cached, identity, width};
 pub(crate) use reader::Reader;
 pub(crate) use row_caches::RowCaches;
 pub(crate) use row_liveness::{Fragment, RowLiveness};

@@ -93,7 +93,7 @@ impl Evaluation {
         };
         Ok(Some(Self {
             tests,
-            live: caches.live(dataset).await?,
+            live: caches.row_liveness(dataset).await?,
             reach,
             next: (0, 0),
             chunk: CHUNKS.start,

@@ -1,4 +1,4 @@
-//! Columns of rows by their ids, from memory as far as they are there.
+//! Reads columns of rows by row id, from the caches where possible.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Reader {
             .collect();
         let mut read = match missing.is_empty() {
             true => Vec::new(),
-            false => self.recent(rows, &missing, caches).await?,
+            false => self.cached_rows(rows, &missing, caches).await?,
         }
         .into_iter();
         let columns = taken.into_iter().map(|taken| taken.or_else(|| read.next()));
@@ -78,20 +78,20 @@ impl Reader {
             .ok_or_else(|| Error::new(Code::Internal, "a column that was read is missing"))
     }
 
-    /// Of rows that were read before only what is new is read.
-    async fn recent(
+    /// Reads columns through the row cache: only rows that are not cached are read.
+    async fn cached_rows(
         &self,
         rows: &[u64],
         columns: &[(String, String)],
         caches: &RowCaches,
     ) -> Result<Vec<ArrayRef>> {
         let paths: Vec<&str> = columns.iter().map(|(_, sql)| sql.as_str()).collect();
-        let kept = caches
-            .recent(VersionKey::of(&self.dataset), paths.join(","))
+        let cached = caches
+            .row_cache(VersionKey::of(&self.dataset), paths.join(","))
             .await?;
-        // Boxed: it is seldom that Lance is asked.
+        // Boxed, because a read from Lance is rare.
         let read = |rows| Box::pin(self.batch(rows, columns));
-        Box::pin(kept.columns(rows, read)).await
+        Box::pin(cached.columns(rows, read)).await
     }
 
     async fn whole(&self, rows: Vec<u64>, columns: &[(String, String)]) -> Result<Vec<ArrayRef>> {

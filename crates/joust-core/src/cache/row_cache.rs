@@ -18,13 +18,13 @@ pub const MOST_BYTES: usize = 32 << 20;
 const MOST_ROWS: usize = 200;
 
 pub struct RecentRows {
-    kept: Mutex<Kept>,
+    cached: Mutex<Cached>,
     /// Bytes.
     capacity: usize,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Cached {
     batches: Vec<RecordBatch>,
     /// The batch and the place in it.
     places: HashMap<u64, (usize, usize)>,
@@ -34,7 +34,7 @@ struct Kept {
 impl RecentRows {
     pub fn new(capacity: usize) -> Self {
         Self {
-            kept: Mutex::default(),
+            cached: Mutex::default(),
             capacity,
         }
     }
@@ -48,27 +48,27 @@ impl RecentRows {
         if rows.is_empty() || rows.len() > MOST_ROWS {
             return Ok(read(rows.to_vec()).await?.columns().to_vec());
         }
-        if let Some(columns) = self.kept(rows)? {
+        if let Some(columns) = self.cached(rows)? {
             return Ok(columns);
         }
         let missing: Vec<u64> = {
-            let kept = self.kept.lock();
-            let unknown = |row: &&u64| !kept.places.contains_key(*row);
+            let cached = self.cached.lock();
+            let unknown = |row: &&u64| !cached.places.contains_key(*row);
             rows.iter().filter(unknown).copied().collect()
         };
         let batch = compact(&read(missing.clone()).await?)?;
-        self.kept.lock().keep(&missing, batch, self.capacity);
-        match self.kept(rows)? {
+        self.cached.lock().insert(&missing, batch, self.capacity);
+        match self.cached(rows)? {
             Some(columns) => Ok(columns),
-            // Other readers have filled the room in the meantime.
+            // Other readers have filled the cache meanwhile.
             None => Ok(read(rows.to_vec()).await?.columns().to_vec()),
         }
     }
 
     /// The columns, when all rows are cached.
-    fn kept(&self, rows: &[u64]) -> Result<Option<Vec<ArrayRef>>> {
-        let kept = self.kept.lock();
-        let places = rows.iter().map(|row| kept.places.get(row).copied());
+    fn cached(&self, rows: &[u64]) -> Result<Option<Vec<ArrayRef>>> {
+        let cached = self.cached.lock();
+        let places = rows.iter().map(|row| cached.places.get(row).copied());
         let Some(mut places) = places.collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
@@ -85,9 +85,9 @@ impl RecentRows {
         }
         let batches: Vec<RecordBatch> = used
             .into_iter()
-            .map(|batch| kept.batches[batch].clone())
+            .map(|batch| cached.batches[batch].clone())
             .collect();
-        drop(kept);
+        drop(cached);
         let width = batches.first().map_or(0, RecordBatch::num_columns);
         let mut columns = Vec::with_capacity(width);
         for column in 0..width {
@@ -107,8 +107,8 @@ fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(take_record_batch(batch, &all)?)
 }
 
-impl Kept {
-    fn keep(&mut self, rows: &[u64], batch: RecordBatch, capacity: usize) {
+impl Cached {
+    fn insert(&mut self, rows: &[u64], batch: RecordBatch, capacity: usize) {
         if batch.num_rows() != rows.len() {
             return;
         }

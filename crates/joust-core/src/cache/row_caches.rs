@@ -24,14 +24,15 @@ pub struct RowCaches {
     /// Whole columns.
     pub decoded: DecodedColumns,
     /// Rows that were returned, by requested columns.
-    recent: WeightedCache<(VersionKey, String), Arc<RecentRows>>,
+    row_cache: WeightedCache<(VersionKey, String), Arc<RecentRows>>,
     /// Bytes of each entry.
-    recent_each: usize,
+    row_cache_entry_bytes: usize,
     addresses: WeightedCache<VersionKey, Arc<RowAddresses>>,
-    live: WeightedCache<VersionKey, Arc<RowLiveness>>,
+    row_liveness: WeightedCache<VersionKey, Arc<RowLiveness>>,
     fragments: WeightedCache<String, Arc<Fragment>>,
-    keys: WeightedCache<usize, Arc<(ArrayRef, SortedLookup)>>,
-    firsts: WeightedCache<(VersionKey, String), Arc<FilterPrefix>>,
+    /// By the address of the array, which the entry holds.
+    sorted_lookup: WeightedCache<usize, Arc<(ArrayRef, SortedLookup)>>,
+    filter_prefixes: WeightedCache<(VersionKey, String), Arc<FilterPrefix>>,
     /// The rows that satisfy a filter, by its SQL.
     pub(super) filters: WeightedCache<(VersionKey, String), Arc<RoaringTreemap>>,
 }
@@ -43,13 +44,13 @@ impl RowCaches {
         Self {
             budget,
             decoded: DecodedColumns::new(share(50)),
-            recent: WeightedCache::new(share(22)),
-            recent_each: (share(22) / 8).min(MOST_BYTES),
+            row_cache: WeightedCache::new(share(22)),
+            row_cache_entry_bytes: (share(22) / 8).min(MOST_BYTES),
             addresses: WeightedCache::new(share(2)),
-            live: WeightedCache::new(share(1)),
+            row_liveness: WeightedCache::new(share(1)),
             fragments: WeightedCache::new(share(4)),
-            keys: WeightedCache::new(share(6)),
-            firsts: WeightedCache::new(share(2)),
+            sorted_lookup: WeightedCache::new(share(6)),
+            filter_prefixes: WeightedCache::new(share(2)),
             filters: WeightedCache::new(share(6)),
         }
     }
@@ -60,15 +61,15 @@ impl RowCaches {
     }
 
     /// Recently read rows of a version, by columns.
-    pub(super) async fn recent(
+    pub(super) async fn row_cache(
         &self,
         state: VersionKey,
         columns: String,
     ) -> Result<Arc<RecentRows>> {
         // Each entry counts as full.
-        let each = self.recent_each;
+        let each = self.row_cache_entry_bytes;
         let make = async || Ok((Arc::new(RecentRows::new(each)), each));
-        self.recent.get(&(state, columns), make).await
+        self.row_cache.get(&(state, columns), make).await
     }
 
     pub async fn addresses(&self, dataset: &Dataset) -> Result<Arc<RowAddresses>> {
@@ -81,62 +82,73 @@ impl RowCaches {
     }
 
     /// The sorted lookup of a fragment's column.
-    pub(super) async fn keys(&self, column: &ArrayRef) -> Result<Arc<(ArrayRef, SortedLookup)>> {
+    pub(super) async fn sorted_lookup(
+        &self,
+        column: &ArrayRef,
+    ) -> Result<Arc<(ArrayRef, SortedLookup)>> {
         let make = async || {
-            let keys = SortedLookup::of(column)?;
-            let weight = keys.weight(column);
-            Ok((Arc::new((column.clone(), keys)), weight))
+            let lookup = SortedLookup::of(column)?;
+            let weight = lookup.weight(column);
+            Ok((Arc::new((column.clone(), lookup)), weight))
         };
-        self.keys.get(&address(column), make).await
+        self.sorted_lookup.get(&address(column), make).await
     }
 
     /// Whether the sorted lookups of all fragments fit at once. If not, each would evict another one that the next
     /// query needs, and be built again for every query.
-    pub(super) fn have_room_for_keys(&self, column: &Column) -> bool {
-        // Half of the room is for other columns.
-        let room = self.keys.capacity() / 2;
+    pub(super) fn sorted_lookups_fit(&self, column: &Column) -> bool {
+        // Half of the capacity is for other columns.
+        let capacity = self.sorted_lookup.capacity() / 2;
         let all = |weight: &dyn Fn(&ArrayRef) -> usize| -> usize {
             column.fragments.iter().map(weight).sum()
         };
-        let weight = |column: &ArrayRef| match self.keys.peek(&address(column)) {
+        let weight = |column: &ArrayRef| match self.sorted_lookup.peek(&address(column)) {
             Some(known) => known.1.weight(column),
             None => SortedLookup::weight_of(column),
         };
         // A version differs from the previous one in few fragments: only the values of these are read.
-        let have_room = || all(&SortedLookup::most) <= room || all(&weight) <= room;
-        *column.keys_have_room.get_or_init(have_room)
+        let fit = || all(&SortedLookup::most) <= capacity || all(&weight) <= capacity;
+        *column.sorted_lookups_fit.get_or_init(fit)
     }
 
     /// The cached prefix of a filter that was requested before.
-    pub(super) fn known_first(&self, dataset: &Dataset, filter: &str) -> Option<Arc<FilterPrefix>> {
-        self.firsts
+    pub(super) fn cached_filter_prefix(
+        &self,
+        dataset: &Dataset,
+        filter: &str,
+    ) -> Option<Arc<FilterPrefix>> {
+        self.filter_prefixes
             .peek(&(VersionKey::of(dataset), filter.to_string()))
     }
 
     /// Builds the sorted lookups of a column, where rows are looked up by it.
     pub async fn prepare_lookups(&self, field: &Field, column: &Column) -> Result<()> {
-        if can_look_up(field, column.fragments.len()) && self.have_room_for_keys(column) {
+        if can_look_up(field, column.fragments.len()) && self.sorted_lookups_fit(column) {
             for values in &column.fragments {
-                self.keys(values).await?;
+                self.sorted_lookup(values).await?;
             }
         }
         Ok(())
     }
 
-    pub(super) async fn first(&self, dataset: &Dataset, filter: &str) -> Result<Arc<FilterPrefix>> {
+    pub(super) async fn filter_prefix(
+        &self,
+        dataset: &Dataset,
+        filter: &str,
+    ) -> Result<Arc<FilterPrefix>> {
         const WEIGHT: usize = 2_048;
         let key = (VersionKey::of(dataset), filter.to_string());
         let make = async || Ok((Arc::default(), WEIGHT + filter.len()));
-        self.firsts.get(&key, make).await
+        self.filter_prefixes.get(&key, make).await
     }
 
-    pub async fn live(&self, dataset: &Dataset) -> Result<Arc<RowLiveness>> {
+    pub async fn row_liveness(&self, dataset: &Dataset) -> Result<Arc<RowLiveness>> {
         let make = async || {
             let live = RowLiveness::of(dataset, &self.fragments).await?;
             let weight = live.weight();
             Ok((Arc::new(live), weight))
         };
-        self.live.get(&VersionKey::of(dataset), make).await
+        self.row_liveness.get(&VersionKey::of(dataset), make).await
     }
 }
 
@@ -161,8 +173,8 @@ mod tests {
             });
             Column::new(fragments.collect())
         };
-        assert!(caches.have_room_for_keys(&column(&[false])));
-        assert!(!caches.have_room_for_keys(&column(&[false, false])));
-        assert!(caches.have_room_for_keys(&column(&[true, false, true])));
+        assert!(caches.sorted_lookups_fit(&column(&[false])));
+        assert!(!caches.sorted_lookups_fit(&column(&[false, false])));
+        assert!(caches.sorted_lookups_fit(&column(&[true, false, true])));
     }
 }

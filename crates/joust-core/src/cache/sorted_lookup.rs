@@ -71,14 +71,17 @@ pub async fn rows_with(
     let Some(column) = caches.decoded.column(dataset, field, reading).await? else {
         return Ok(None);
     };
-    if !caches.have_room_for_keys(&column) {
+    if !caches.sorted_lookups_fit(&column) {
         return Ok(None);
     }
-    let live = caches.live(dataset).await?;
+    let live = caches.row_liveness(dataset).await?;
     let mut rows = Vec::with_capacity(values.len());
     for (fragment, column) in live.fragments().iter().zip(&column.fragments) {
-        let keys = caches.keys(column).await?;
-        let mut offsets: Vec<u32> = values.iter().flat_map(|value| keys.1.find(value)).collect();
+        let lookup = caches.sorted_lookup(column).await?;
+        let mut offsets: Vec<u32> = values
+            .iter()
+            .flat_map(|value| lookup.1.find(value))
+            .collect();
         // A value may be given twice.
         offsets.sort_unstable();
         offsets.dedup();

@@ -49,7 +49,7 @@ pub(crate) use lock::CommitLock;
 pub(crate) use on_branch::OnBranch;
 pub(crate) use outcome::{CommitOutcome, LastCommit, to_outcome};
 pub(crate) use policy::{Policy, Stamps};
-pub(crate) use request_stamp::{RequestStamp, find, versions_gone};
+pub(crate) use request_stamp::{RequestStamp, find, unknown_request_outcome};
 pub(crate) use retry::{Attempts, always_lost, is_conflict};
 pub(crate) use schema_check::columns_changed;
 pub(crate) use view_state::ViewState;

@@ -1,10 +1,10 @@
 //! The outcome of a change: committed, failed or unknown.
 //!
-//! Lance retries a change that has lost against another commit, and gives up when its time is over, even in the
-//! middle of a commit whose manifest is written all the same. It then reports a conflict with other writers,
-//! which is a guess. Here each commit of a change runs in a task of its own, which continues when the change no
-//! longer waits for it. After a failed change the version that it tried to commit last is read before the
-//! outcome is reported: a write that committed is never reported as failed.
+//! Lance retries a change that has lost against another commit until a timeout. The timeout may abandon a commit whose
+//! manifest is written nevertheless. Lance then reports a conflict with other writers, which is a guess. Here each
+//! commit of a change runs in a separate task, which continues when the change no longer waits for it. After a failed
+//! change, joust reads the version that the change tried to commit last, and then reports the outcome: a write that
+//! committed is never reported as failed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 pub(crate) enum CommitOutcome<T> {
     /// Lance reported the result.
     Reported(T),
-    /// Lance gave up, and the commit was found as this version.
+    /// Lance abandoned the change, and its commit was found as this version.
     Confirmed(u64),
 }
 
@@ -138,7 +138,7 @@ pub(super) async fn run_to_its_end(
         naming_scheme,
         transaction,
     } = commit;
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let under_way = tokio::spawn({
         let (handler, context) = (handler.clone(), context.clone());
         let (base, store) = (base_path.clone(), object_store.clone());
@@ -155,7 +155,7 @@ pub(super) async fn run_to_its_end(
             };
             let committed = write(&handler, &context, commit).await;
             // If the change no longer waits, it reads the outcome.
-            let _ = tell.send((manifest, committed));
+            let _ = sender.send((manifest, committed));
         };
         work.in_current_span()
     });
@@ -167,7 +167,7 @@ pub(super) async fn run_to_its_end(
         transaction,
         transaction_file: manifest.transaction_file.clone(),
     });
-    match told.await {
+    match receiver.await {
         Ok((written, committed)) => {
             *manifest = written;
             committed

@@ -110,7 +110,7 @@ pub(crate) async fn find(
     }
     match is_complete {
         true => Ok(None),
-        false => Err(versions_gone()),
+        false => Err(unknown_request_outcome()),
     }
 }
 
@@ -129,7 +129,7 @@ fn too_long() -> Error {
     )
 }
 
-pub(crate) fn versions_gone() -> Error {
+pub(crate) fn unknown_request_outcome() -> Error {
     Error::new(
         Code::ConcurrentModification,
         "the outcome of this request, or of the first one of its key, is unknown, because version clean-up \

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 const MOST_ENDING_ROWS: usize = 64;
 /// A job fails if so many processes in a row end while they load the function. One may be killed from outside.
 const MOST_LOST_STARTS: usize = 3;
-/// A process that is at least this old is given up if another job waits for one. To start one may take seconds.
+/// A job releases a process of at least this age if another job waits for one. Starting a process may take seconds.
 const SLICE: Duration = Duration::from_secs(60);
 
 /// The values of a batch.
@@ -73,7 +73,7 @@ impl FunctionRun {
     /// Calls the function with the columns of a batch as its arguments. A call that ends its process is repeated with
     /// half of the rows, until the row that ends it is found; that row fails.
     ///
-    /// The calls go on while the caller does not poll: it may write other values meanwhile.
+    /// The calls continue while the caller does not poll: it may write other values meanwhile.
     pub async fn compute(self: &Arc<Self>, arguments: RecordBatch) -> Result<Computed> {
         let run = self.clone();
         let mut calls = AbortOnDrop(tokio::spawn(

@@ -2,8 +2,8 @@
 //!
 //! A cancelled job has no next run, so its files are [discarded](Table::discard_checkpoint), perhaps by another server
 //! than the one that runs it. A run that is about to commit writes [`COMMITTING`] and then looks for [`CANCELLED`]; the
-//! discard writes [`CANCELLED`] and then looks for [`COMMITTING`]. So at least one of them gives up. [`COMMITTING`] outlives
-//! the job, since a discard that has read the checkpoint may look for it after the commit.
+//! discard writes [`CANCELLED`] and then looks for [`COMMITTING`]. So at least one of them stops. [`COMMITTING`] outlives
+//! the job, because a discard that has read the checkpoint may look for it after the commit.
 
 use std::collections::HashSet;
 use std::sync::Arc;

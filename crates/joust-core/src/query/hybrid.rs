@@ -80,7 +80,7 @@ impl Hybrid {
     }
 
     /// Fuses two lists, each in its order of relevance, the most relevant first.
-    pub fn fuse(&self, found: &[Hit], near: &[Neighbor]) -> Vec<Ranked> {
+    pub fn fuse(&self, found: &[Hit], neighbors: &[Neighbor]) -> Vec<Ranked> {
         let mut rows: HashMap<u64, Ranked> = HashMap::new();
         let text = scaled(found.iter().map(|hit| hit.score));
         for (rank, (hit, scaled)) in found.iter().zip(text).enumerate() {
@@ -90,13 +90,13 @@ impl Hybrid {
                 Method::Weighted => (1.0 - self.vector_weight) * scaled,
             };
         }
-        let close = scaled(near.iter().map(|near| -near.distance));
-        for (rank, (near, scaled)) in near.iter().zip(close).enumerate() {
-            let own = rows.entry(near.row).or_insert(Ranked {
-                row: near.row,
+        let close = scaled(neighbors.iter().map(|neighbor| -neighbor.distance));
+        for (rank, (neighbor, scaled)) in neighbors.iter().zip(close).enumerate() {
+            let own = rows.entry(neighbor.row).or_insert(Ranked {
+                row: neighbor.row,
                 ..Ranked::default()
             });
-            own.distance = Some(near.distance);
+            own.distance = Some(neighbor.distance);
             own.relevance += match self.method {
                 Method::Rrf => 1.0 / (self.rank_constant + rank as f32 + 1.0),
                 Method::Weighted => self.vector_weight * scaled,
@@ -160,7 +160,7 @@ mod tests {
             .collect()
     }
 
-    fn near(rows: &[(u64, f32)]) -> Vec<Neighbor> {
+    fn neighbors(rows: &[(u64, f32)]) -> Vec<Neighbor> {
         rows.iter()
             .map(|&(row, distance)| Neighbor { row, distance })
             .collect()
@@ -168,9 +168,10 @@ mod tests {
 
     #[test]
     fn a_row_of_both_lists_is_more_relevant_than_the_first_of_one() {
-        let fused = Hybrid::new(None)
-            .unwrap()
-            .fuse(&hits(&[(1, 9.0), (2, 8.0)]), &near(&[(3, 0.1), (2, 0.2)]));
+        let fused = Hybrid::new(None).unwrap().fuse(
+            &hits(&[(1, 9.0), (2, 8.0)]),
+            &neighbors(&[(3, 0.1), (2, 0.2)]),
+        );
         let rows: Vec<u64> = fused.iter().map(|ranked| ranked.row).collect();
         assert_eq!(rows, [2, 1, 3]);
         assert!((fused[0].relevance - 2.0 / 62.0).abs() < 1e-6);
@@ -187,7 +188,7 @@ mod tests {
             rank_constant: 60.0,
         };
         let text = hits(&[(1, 10.0), (2, 5.0)]);
-        let close = near(&[(2, 1.0), (1, 3.0)]);
+        let close = neighbors(&[(2, 1.0), (1, 3.0)]);
         assert_eq!(weighted(0.25).fuse(&text, &close)[0].row, 1);
         assert_eq!(weighted(0.75).fuse(&text, &close)[0].row, 2);
         assert!((weighted(0.25).fuse(&text, &close)[0].relevance - 0.75).abs() < 1e-6);

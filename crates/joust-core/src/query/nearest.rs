@@ -13,7 +13,7 @@ use super::request::Query;
 use super::vector;
 use super::vector_search::VectorSearch;
 use super::vectors::Vectors;
-use crate::cache::can_be_kept;
+use crate::cache::can_be_cached;
 use crate::error::Result;
 use crate::index::Caches;
 use crate::plan_format::{Measured, Step};
@@ -147,22 +147,22 @@ impl NearestRows {
 
     /// The rows; `None` if Lance has to search.
     pub async fn rows(&self, caches: &Caches) -> Result<Option<Rows>> {
-        let Some(near) = self.nearest.find(caches).await? else {
+        let Some(neighbors) = self.nearest.find(caches).await? else {
             return Ok(None);
         };
         self.wanted
-            .fetch(self.ranked(&near), caches.rows())
+            .fetch(self.ranked(&neighbors), caches.rows())
             .await
             .map(Some)
     }
 
     /// The returned rows, vector by vector.
-    fn ranked(&self, near: &[Vec<Neighbor>]) -> Vec<Ranked> {
-        let each = near.iter().zip(0..).flat_map(|(near, query)| {
-            let wanted = near.iter().skip(self.offset).take(self.limit);
-            wanted.map(move |near| Ranked {
+    fn ranked(&self, neighbors: &[Vec<Neighbor>]) -> Vec<Ranked> {
+        let each = neighbors.iter().zip(0..).flat_map(|(nearest, query)| {
+            let wanted = nearest.iter().skip(self.offset).take(self.limit);
+            wanted.map(move |neighbor| Ranked {
                 query,
-                ..Ranked::from(*near)
+                ..Ranked::from(*neighbor)
             })
         });
         each.collect()
@@ -171,22 +171,22 @@ impl NearestRows {
     /// The plan; `None` if it is Lance's.
     pub async fn steps(&self, verbose: bool, caches: &Caches) -> Result<Option<Step>> {
         // Only a search shows whether all required data is in memory.
-        let near = self.nearest.find(caches).await?;
-        Ok(near.map(|_| self.plan(verbose, None, None)))
+        let neighbors = self.nearest.find(caches).await?;
+        Ok(neighbors.map(|_| self.plan(verbose, None, None)))
     }
 
     /// Runs the search: the plan with the time and the number of rows of each step.
     pub async fn analyze(&self, caches: &Caches) -> Result<Option<Step>> {
         let started = Instant::now();
-        let Some(near) = self.nearest.find(caches).await? else {
+        let Some(neighbors) = self.nearest.find(caches).await? else {
             return Ok(None);
         };
         let searched = Measured {
-            rows: near.iter().map(Vec::len).sum::<usize>() as u64,
+            rows: neighbors.iter().map(Vec::len).sum::<usize>() as u64,
             time: started.elapsed(),
         };
         let started = Instant::now();
-        let found = self.ranked(&near);
+        let found = self.ranked(&neighbors);
         let rows = self
             .wanted
             .fetch(found, caches.rows())
@@ -219,13 +219,13 @@ pub fn output(dataset: &Arc<Dataset>, query: &Query, own: &[Own]) -> Result<Opti
     let is_known = |sql: &str| match sql {
         "_distance" if own.contains(&Own::Distance) => true,
         "_rowid" => true,
-        _ => own_field(dataset, sql).is_some_and(can_be_kept),
+        _ => own_field(dataset, sql).is_some_and(can_be_cached),
     };
     let known = match &expressions {
         Some(expressions) => expressions
             .iter()
             .all(|(name, sql)| is_known(sql) && !is_taken(name)),
-        None => dataset.schema().fields.iter().all(can_be_kept),
+        None => dataset.schema().fields.iter().all(can_be_cached),
     };
     if !known
         || dataset

@@ -176,7 +176,7 @@ async fn search_by_text(
         ));
     }
     scanner.full_text_search(text::native(text, query.reach().max(1))?)?;
-    stale_rows::tell(scanner, dataset).await?;
+    stale_rows::restrict_scan(scanner, dataset).await?;
     Ok(())
 }
 

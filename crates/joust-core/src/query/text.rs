@@ -28,8 +28,8 @@ fn convert(query: &Query) -> Result<native::FtsQuery> {
             Some(*negative_boost),
         )
         .into(),
-        Query::DisjunctionMax(queries) => best(queries)?,
-        Query::CombinedFields(query) => combined(query)?.into(),
+        Query::DisjunctionMax(queries) => disjunction_max(queries)?,
+        Query::CombinedFields(query) => combined_fields(query)?.into(),
         Query::Boolean {
             must,
             should,
@@ -69,7 +69,7 @@ fn phrase(query: &Phrase) -> native::PhraseQuery {
 }
 
 /// Lance supports a disjunction over columns for words only.
-fn best(queries: &[Query]) -> Result<native::FtsQuery> {
+fn disjunction_max(queries: &[Query]) -> Result<native::FtsQuery> {
     let match_queries = queries.iter().map(|query| match query {
         Query::Match(query) => Ok(matching(query)),
         _ => Err(Error::invalid(
@@ -80,7 +80,7 @@ fn best(queries: &[Query]) -> Result<native::FtsQuery> {
     Ok(native::MultiMatchQuery { match_queries }.into())
 }
 
-fn combined(query: &CombinedFields) -> Result<native::CombinedFieldsQuery> {
+fn combined_fields(query: &CombinedFields) -> Result<native::CombinedFieldsQuery> {
     let combined =
         native::CombinedFieldsQuery::try_new(query.terms.clone(), query.columns.clone())?;
     let combined = match &query.boost {

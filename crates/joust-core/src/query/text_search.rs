@@ -58,12 +58,12 @@ impl Highlight {
 pub struct TextSearch {
     text: Text,
     /// The other half of a hybrid search.
-    vector: Option<(Neighbours, Hybrid)>,
+    vector: Option<(NeighborSearch, Hybrid)>,
     wanted: Wanted,
 }
 
 /// The strategy of the vector search.
-struct Neighbours {
+struct NeighborSearch {
     own: Option<Nearest>,
     /// If it needs Lance.
     scanner: Arc<Scanner>,
@@ -91,12 +91,12 @@ impl TextSearch {
             Vectors::None => None,
             Vectors::One(_) => {
                 let hybrid = Hybrid::new(query.hybrid.as_deref())?;
-                let neighbours = Neighbours {
+                let neighbor_search = NeighborSearch {
                     own: Nearest::new(dataset, query, caches).await?,
                     scanner: Arc::new(scan::nearest(source, query).await?),
                     dataset: dataset.clone(),
                 };
-                Some((neighbours, hybrid))
+                Some((neighbor_search, hybrid))
             }
             Vectors::Many(_) => {
                 return Err(Error::invalid(
@@ -159,20 +159,21 @@ impl TextSearch {
 
     /// All matching rows, the best first.
     async fn ranked(&self, caches: &Caches) -> Result<Vec<Ranked>> {
-        let Some((neighbours, hybrid)) = &self.vector else {
+        let Some((neighbor_search, hybrid)) = &self.vector else {
             let hits = self.text.hits(caches).await?;
             return Ok(hits.into_iter().map(Ranked::from).collect());
         };
-        let (hits, near) = futures::try_join!(self.text.hits(caches), neighbours.find(caches))?;
-        Ok(hybrid.fuse(&hits, &near))
+        let (hits, neighbors) =
+            futures::try_join!(self.text.hits(caches), neighbor_search.find(caches))?;
+        Ok(hybrid.fuse(&hits, &neighbors))
     }
 
     /// The plan.
     pub async fn steps(&self, verbose: bool, caches: &Caches) -> Result<Step> {
         let mut found = self.text.steps().await?;
-        if let Some((neighbours, hybrid)) = &self.vector {
-            let near = neighbours.steps(caches, None).await?;
-            found = Step::new(hybrid.describe()).reads([found, near]);
+        if let Some((neighbor_search, hybrid)) = &self.vector {
+            let search = neighbor_search.steps(caches, None).await?;
+            found = Step::new(hybrid.describe()).reads([found, search]);
         }
         Ok(self.wanted.steps(verbose, found, None))
     }
@@ -182,16 +183,16 @@ impl TextSearch {
         let (hits, mut plan) = self.text.traced(caches).await?;
         let found: Vec<Ranked> = match &self.vector {
             None => hits.into_iter().map(Ranked::from).collect(),
-            Some((neighbours, hybrid)) => {
+            Some((neighbor_search, hybrid)) => {
                 let started = Instant::now();
-                let near = neighbours.find(caches).await?;
-                let searched = measured(near.len(), started);
-                let near_plan = neighbours.steps(caches, Some(searched)).await?;
+                let neighbors = neighbor_search.find(caches).await?;
+                let searched = measured(neighbors.len(), started);
+                let vector_plan = neighbor_search.steps(caches, Some(searched)).await?;
                 let started = Instant::now();
-                let fused = hybrid.fuse(&hits, &near);
+                let fused = hybrid.fuse(&hits, &neighbors);
                 plan = Step::new(hybrid.describe())
                     .measured(Some(measured(fused.len(), started)))
-                    .reads([plan, near_plan]);
+                    .reads([plan, vector_plan]);
                 fused
             }
         };
@@ -248,16 +249,16 @@ impl Text {
     }
 }
 
-impl Neighbours {
+impl NeighborSearch {
     async fn find(&self, caches: &Caches) -> Result<Vec<Neighbor>> {
         if let Some(own) = &self.own
-            && let Some(near) = own.find(caches).await?
+            && let Some(neighbors) = own.find(caches).await?
         {
-            return Ok(near.concat());
+            return Ok(neighbors.concat());
         }
         let found = rows(self.plan().await?, "_distance").await?;
-        let near = |(row, distance)| Neighbor { row, distance };
-        Ok(found.into_iter().map(near).collect())
+        let neighbor = |(row, distance)| Neighbor { row, distance };
+        Ok(found.into_iter().map(neighbor).collect())
     }
 
     async fn steps(&self, caches: &Caches, measured: Option<Measured>) -> Result<Step> {

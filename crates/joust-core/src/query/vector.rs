@@ -56,16 +56,16 @@ fn only(all: Vec<VectorColumn>, dimension: usize) -> Result<VectorColumn> {
     if all.is_empty() {
         return none("the table has no vector column".to_string());
     }
-    let (mut fitting, others): (Vec<_>, Vec<_>) = all
+    let (mut compatible, others): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|column| column.dimension == dimension);
-    match (fitting.pop(), fitting.is_empty()) {
+    match (compatible.pop(), compatible.is_empty()) {
         (Some(column), true) => Ok(column),
         (Some(column), false) => {
-            fitting.push(column);
+            compatible.push(column);
             Err(Error::invalid(format!(
                 "several columns fit the query vector: {}; name one in `vector_column`",
-                list(&fitting)
+                list(&compatible)
             )))
         }
         (None, _) => none(format!(

@@ -69,7 +69,7 @@ impl RowFilter {
         .await
     }
 
-    /// Checks that the filter applies to a version, for whoever grants it.
+    /// Checks that the filter applies to a version. The caller that grants the filter runs this check.
     pub async fn check(&self, dataset: &Arc<Dataset>) -> Result<()> {
         let (own, dataset) = (self.clone(), dataset.clone());
         planned(async move { own.tree(&dataset).map(drop) }).await

@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::session;
-use super::thread::{Gone, interruptible};
+use super::thread::{ReaderDropped, interruptible};
 use crate::error::{Error, Result, is_exhausted};
 use crate::planning::planned;
 
@@ -44,22 +44,30 @@ impl Planned {
     }
 
     /// Its rows in this memory and with temporary files of this size, bytes.
-    pub fn rows(self, memory: usize, disk: u64, gone: &Gone) -> Result<SendableRecordBatchStream> {
+    pub fn rows(
+        self,
+        memory: usize,
+        disk: u64,
+        reader_dropped: &ReaderDropped,
+    ) -> Result<SendableRecordBatchStream> {
         let context = session::new(1, memory, disk)?;
         let can_change = has_hash_join(&self.plan)?;
-        let rows = execute_stream(interruptible(self.plan, gone)?, context.task_ctx());
+        let rows = execute_stream(
+            interruptible(self.plan, reader_dropped)?,
+            context.task_ctx(),
+        );
         let rows = rows.map_err(Error::of_input)?;
         if !can_change {
             return Ok(rows);
         }
-        let (frame, gone) = (self.frame, gone.clone());
+        let (frame, reader_dropped) = (self.frame, reader_dropped.clone());
         let again = move || async move {
             let frame = with_merge_joins(frame);
             let plan = planned(async move {
                 let plan = frame.create_physical_plan().await;
                 plan.map_err(Error::of_input)
             });
-            let plan = interruptible(plan.await?, &gone)?;
+            let plan = interruptible(plan.await?, &reader_dropped)?;
             let context = session::for_merge_joins(memory, disk)?;
             execute_stream(plan, context.task_ctx()).map_err(Error::of_input)
         };

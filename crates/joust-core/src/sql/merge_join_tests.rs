@@ -97,7 +97,7 @@ async fn counted(sql: &str, disk: u64) -> Result<i64> {
     context.register_table("big", Arc::new(table(ids))).unwrap();
     let frame = context.sql(sql).await.unwrap();
     let query = Planned::new(frame).await?;
-    let mut rows = query.rows(16 << 20, disk, &Gone::default())?;
+    let mut rows = query.rows(16 << 20, disk, &ReaderDropped::default())?;
     let mut count = 0;
     while let Some(batch) = rows.next().await {
         count += i64::try_from(batch.map_err(Error::of_input)?.num_rows()).unwrap();

@@ -21,7 +21,7 @@ use super::rows::{Description, Rows, Started};
 use super::session;
 use super::statement::Statement;
 use super::tables::{Tables, explanation_schema};
-use super::thread::{Gone, on_own_thread};
+use super::thread::{ReaderDropped, on_own_thread};
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::json::guarded;
@@ -169,7 +169,7 @@ pub(super) struct Execution {
     memory: Reservation,
     /// The part of the memory that its operators hold.
     holding: Reservation,
-    gone: Gone,
+    reader_dropped: ReaderDropped,
 }
 
 impl Execution {
@@ -182,7 +182,7 @@ impl Execution {
         let rows = self.rows.map(convert).boxed();
         Ok(Started {
             schema,
-            batches: on_own_thread(rows, self.holding, self.gone).await?,
+            batches: on_own_thread(rows, self.holding, self.reader_dropped).await?,
             memory: self.memory,
         })
     }
@@ -206,14 +206,14 @@ pub(super) async fn execute(
     let mut taken = memory
         .take(Use::Query, FIXED + ANSWER + reads + holding + encoding)
         .await?;
-    let gone = Gone::default();
-    let rows = query.rows(holding.min(taken.bytes()), *disk, &gone)?;
+    let reader_dropped = ReaderDropped::default();
+    let rows = query.rows(holding.min(taken.bytes()), *disk, &reader_dropped)?;
     Ok(Execution {
         // Values with an internal storage form, such as JSON, are returned in their input form.
         rows: DatasetRecordBatchStream::new(guarded(rows)),
         holding: taken.split(holding),
         memory: taken,
-        gone,
+        reader_dropped,
     })
 }
 

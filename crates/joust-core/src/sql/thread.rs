@@ -34,10 +34,13 @@ const STACK: usize = 16 << 20;
 static THREADS: Semaphore = Semaphore::const_new(MOST);
 
 /// Whether the reader of a statement is dropped.
-pub type Gone = Arc<AtomicBool>;
+pub type ReaderDropped = Arc<AtomicBool>;
 
 /// The same plan, whose joins end when the reader is dropped: a step is then at most a join's work on one batch.
-pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dyn ExecutionPlan>> {
+pub fn interruptible(
+    plan: Arc<dyn ExecutionPlan>,
+    reader_dropped: &ReaderDropped,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let wrapped = plan.transform_up(|node| {
         if !node.name().ends_with("JoinExec") {
             return Ok(Transformed::no(node));
@@ -45,7 +48,7 @@ pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dy
         let inputs = node.children().into_iter().map(|input| {
             Arc::new(Interruptible {
                 input: input.clone(),
-                gone: gone.clone(),
+                reader_dropped: reader_dropped.clone(),
             }) as Arc<dyn ExecutionPlan>
         });
         let inputs = inputs.collect();
@@ -58,7 +61,7 @@ pub fn interruptible(plan: Arc<dyn ExecutionPlan>, gone: &Gone) -> Result<Arc<dy
 #[derive(Debug)]
 struct Interruptible {
     input: Arc<dyn ExecutionPlan>,
-    gone: Gone,
+    reader_dropped: ReaderDropped,
 }
 
 impl DisplayAs for Interruptible {
@@ -90,7 +93,7 @@ impl ExecutionPlan for Interruptible {
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(Self {
             input: children.swap_remove(0),
-            gone: self.gone.clone(),
+            reader_dropped: self.reader_dropped.clone(),
         }))
     }
 
@@ -100,8 +103,8 @@ impl ExecutionPlan for Interruptible {
         context: Arc<TaskContext>,
     ) -> PlanResult<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context)?;
-        let gone = self.gone.clone();
-        let rows = rows.map(move |batch| match gone.load(Ordering::Relaxed) {
+        let reader_dropped = self.reader_dropped.clone();
+        let rows = rows.map(move |batch| match reader_dropped.load(Ordering::Relaxed) {
             true => Err(DataFusionError::External(Box::new(Error::new(
                 Code::ServiceUnavailable,
                 "the client has closed the connection",
@@ -118,13 +121,13 @@ impl ExecutionPlan for Interruptible {
 pub async fn on_own_thread(
     mut rows: BoxStream<'static, Result<RecordBatch>>,
     memory: Reservation,
-    gone: Gone,
+    reader_dropped: ReaderDropped,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let permit = THREADS.acquire().await.map_err(unavailable)?;
     let (sender, receiver) = mpsc::channel(1);
     let running = Running {
         thread: Arc::default(),
-        gone,
+        reader_dropped,
     };
     let (runtime, thread) = (Handle::current(), running.thread.clone());
     let work = async move {
@@ -174,12 +177,12 @@ async fn next(reading: Option<Reading>) -> Option<(Result<RecordBatch>, Option<R
 /// The system's number of a thread that computes rows; 0: none.
 struct Running {
     thread: Arc<AtomicU32>,
-    gone: Gone,
+    reader_dropped: ReaderDropped,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.gone.store(true, Ordering::Relaxed);
+        self.reader_dropped.store(true, Ordering::Relaxed);
         lower_priority(self.thread.load(Ordering::Relaxed));
     }
 }

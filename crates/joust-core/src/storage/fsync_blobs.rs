@@ -1,6 +1,6 @@
 //! Fsync of large values (blobs) that versions of a table share.
 //!
-//! Lance writes each into a file in `_blobs` and never changes it afterwards. Only the rows of a version tell
+//! Lance writes each into a file in `_blobs` and never changes it afterwards. Only the rows of a version show
 //! which of them are new, so a commit looks at all of them. Files that were synced before are recognized by
 //! their inode and size. Other files may still be being written, under their final names.
 

@@ -25,8 +25,8 @@ const AS_OBJECTS: &str = "file-object-store:///";
 /// The prefix of local files in Lance's caches.
 const LOCAL: &str = "file";
 
-static SYNCED: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| store(Durability::Synced));
-static UNSYNCED: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| store(Durability::Os));
+static WITH_FSYNC: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| store(Durability::Synced));
+static WITHOUT_FSYNC: LazyLock<Option<Arc<ObjectStore>>> = LazyLock::new(|| store(Durability::Os));
 
 fn store(durability: Durability) -> Option<Arc<ObjectStore>> {
     let location = Url::parse(AS_OBJECTS).ok()?;
@@ -51,8 +51,8 @@ fn store(durability: Durability) -> Option<Arc<ObjectStore>> {
 
 fn store_of(durability: Durability) -> Option<&'static Arc<ObjectStore>> {
     match durability {
-        Durability::Synced => SYNCED.as_ref(),
-        Durability::Os => UNSYNCED.as_ref(),
+        Durability::Synced => WITH_FSYNC.as_ref(),
+        Durability::Os => WITHOUT_FSYNC.as_ref(),
     }
 }
 
@@ -89,13 +89,13 @@ impl LocalWriter {
 
 /// A session without caches that writes the local files of a new table here.
 pub(crate) fn session(durability: Durability) -> Arc<Session> {
-    static FOR_SYNCED: LazyLock<Arc<Session>> =
+    static SESSION_WITH_FSYNC: LazyLock<Arc<Session>> =
         LazyLock::new(|| in_session(|lances| instead_of(lances, Durability::Synced)));
-    static FOR_UNSYNCED: LazyLock<Arc<Session>> =
+    static SESSION_WITHOUT_FSYNC: LazyLock<Arc<Session>> =
         LazyLock::new(|| in_session(|lances| instead_of(lances, Durability::Os)));
     match durability {
-        Durability::Synced => FOR_SYNCED.clone(),
-        Durability::Os => FOR_UNSYNCED.clone(),
+        Durability::Synced => SESSION_WITH_FSYNC.clone(),
+        Durability::Os => SESSION_WITHOUT_FSYNC.clone(),
     }
 }
 

@@ -56,7 +56,7 @@ impl Table {
     pub async fn create_branch(&self, name: &str, version: Option<u64>) -> Result<()> {
         check_reference(names::Reference::Branch, name)?;
         check_valid_branch(name)?;
-        let _turn = self.handle.branches().changing.lock().await;
+        let _lock = self.handle.branches().changing.lock().await;
         let (source, _pin) = self
             .pin(ReadOptions {
                 version,
@@ -121,7 +121,7 @@ impl Table {
                 "the main branch can't be deleted; drop the table instead",
             ));
         }
-        let _turn = self.handle.branches().changing.lock().await;
+        let _lock = self.handle.branches().changing.lock().await;
         let dataset = self.newest().await?;
         let branches = listed(|| dataset.list_branches()).await?;
         let Some(contents) = branches.get(name) else {

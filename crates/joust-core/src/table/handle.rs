@@ -221,7 +221,7 @@ impl Handle {
             return Ok(current);
         }
         let asked = Instant::now();
-        let _turn = self.refreshing.lock().await;
+        let _lock = self.refreshing.lock().await;
         // Another caller may have refreshed while this one waited for the lock.
         if let Some(open) = self.open.lock().as_ref()
             && open.checked >= asked

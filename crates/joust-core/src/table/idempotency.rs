@@ -11,7 +11,7 @@ use lance_table::transaction::{Operation, Transaction};
 
 use super::write::Written;
 use super::{Deleted, Merge, Merged, ReadOptions, Table, Updated};
-use crate::commit::{RequestStamp, find, versions_gone};
+use crate::commit::{RequestStamp, find, unknown_request_outcome};
 use crate::error::{Code, Error, Result};
 
 /// A request that takes effect once.
@@ -48,7 +48,7 @@ impl Table {
         Ok(Earlier {
             version,
             rows,
-            operation: transaction.ok_or_else(versions_gone)?.operation,
+            operation: transaction.ok_or_else(unknown_request_outcome)?.operation,
         })
     }
 
@@ -131,7 +131,9 @@ impl Table {
             });
         }
         let dataset = match self.dataset(ReadOptions::at(version)).await {
-            Err(error) if error.code() == Code::TableVersionNotFound => return Err(versions_gone()),
+            Err(error) if error.code() == Code::TableVersionNotFound => {
+                return Err(unknown_request_outcome());
+            }
             found => found?,
         };
         let manifest = dataset.manifest();

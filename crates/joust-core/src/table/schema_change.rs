@@ -41,10 +41,10 @@ impl Table {
         effort: Effort<'_>,
         build: impl Fn(Arc<Dataset>) -> Built<'a>,
     ) -> Result<u64> {
-        self.while_there(self.change_in_turn(effort, build)).await
+        self.while_there(self.change_with_lock(effort, build)).await
     }
 
-    async fn change_in_turn<'a>(
+    async fn change_with_lock<'a>(
         &self,
         effort: Effort<'_>,
         build: impl Fn(Arc<Dataset>) -> Built<'a>,

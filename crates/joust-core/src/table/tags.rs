@@ -84,7 +84,7 @@ impl Table {
 
     /// As [`create_tag`](Self::create_tag), with a name that was checked.
     pub(super) async fn add_tag(&self, name: &str, version: u64) -> Result<()> {
-        let _turn = self.handle.branches().changing.lock().await;
+        let _lock = self.handle.branches().changing.lock().await;
         let (_, _pin) = self.pin(ReadOptions::at(version)).await?;
         let dataset = self.newest().await?;
         let tags = dataset.tags();
@@ -103,7 +103,7 @@ impl Table {
     pub async fn update_tag(&self, name: &str, version: u64) -> Result<()> {
         check(name)?;
         check_own(name)?;
-        let _turn = self.handle.branches().changing.lock().await;
+        let _lock = self.handle.branches().changing.lock().await;
         let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
         if file.read().await?.is_none() {
             return Err(unknown(name));
@@ -146,7 +146,7 @@ impl Table {
     /// that exists.
     pub async fn delete_tag(&self, name: &str) -> Result<()> {
         check(name)?;
-        let _turn = self.handle.branches().changing.lock().await;
+        let _lock = self.handle.branches().changing.lock().await;
         let file = self.tag_file(self.newest().await?.as_ref(), name).await?;
         if !file.remove().await? {
             return Err(unknown(name));

@@ -10,7 +10,7 @@
 //! in use, and all later ones, because a commit to a version reads the commits since. Only opening a dataset is
 //! counted, so a query costs nothing here.
 //!
-//! All this is local to one process. A clean-up first asks the other processes. Each of them gives up the versions that
+//! All this is local to one process. A clean-up first asks the other processes. Each of them releases the versions that
 //! it does not need ([`Removal::Proposed`]): pins on these fail there, although they may stay. Deleting versions by
 //! number asks no other process, and readers do not prevent it.
 

@@ -36,7 +36,7 @@ pub(super) struct Change<'a> {
     pub dataset: Arc<Dataset>,
     /// Dropped before the lock, so that it is free for the next change.
     _memory: Option<Reservation>,
-    _turn: Option<MutexGuard<'a, ()>>,
+    _lock: Option<MutexGuard<'a, ()>>,
 }
 
 impl Table {
@@ -49,7 +49,7 @@ impl Table {
     ) -> Result<Begun<'_>> {
         let memory = self.tables().memory();
         let mut patience = memory.patience();
-        let mut turn = self.handle.changing.lock().await;
+        let mut lock = self.handle.changing.lock().await;
         let mut kept = None;
         loop {
             if let Some(earlier) = self.earlier().await? {
@@ -61,16 +61,16 @@ impl Table {
                 return Ok(Begun::Now(Change {
                     dataset,
                     _memory: Some(taken),
-                    _turn: Some(turn),
+                    _lock: Some(lock),
                 }));
             }
-            drop(turn);
+            drop(lock);
             let wait = memory.take_holding(held, &mut patience, Use::Change, bytes);
             let taken = wait.await?;
-            turn = match self.handle.changing.try_lock() {
-                Ok(turn) => {
+            lock = match self.handle.changing.try_lock() {
+                Ok(lock) => {
                     kept = Some(taken);
-                    turn
+                    lock
                 }
                 Err(_) => {
                     drop(taken);
@@ -82,11 +82,11 @@ impl Table {
 
     /// Waits only for the lock: for a change that writes no rows.
     pub(super) async fn begin_without_memory(&self) -> Result<Change<'_>> {
-        let turn = self.handle.changing.lock().await;
+        let lock = self.handle.changing.lock().await;
         Ok(Change {
             dataset: self.changeable().await?,
             _memory: None,
-            _turn: Some(turn),
+            _lock: Some(lock),
         })
     }
 
@@ -102,7 +102,7 @@ impl Table {
         Ok(Begun::Now(Change {
             _memory: Some(self.memory_for_change(&dataset, computed(&dataset)).await?),
             dataset,
-            _turn: None,
+            _lock: None,
         }))
     }
 }

@@ -55,12 +55,12 @@ impl Probing {
         if !self.is_measured {
             return Ok(rows);
         }
-        let rows: Vec<u64> = rows.iter().map(|near| near.row).collect();
+        let rows: Vec<u64> = rows.iter().map(|neighbor| neighbor.row).collect();
         let (keys, metric) = (std::slice::from_ref(key), self.opened.metric);
         let measured = rerank::distances(search, keys, metric, &rows, &self.caches).await?;
-        let mut near = measured.concat();
-        top_k::sort(&mut near, search.k);
-        Ok(near)
+        let mut neighbors = measured.concat();
+        top_k::sort(&mut neighbors, search.k);
+        Ok(neighbors)
     }
 }
 
@@ -194,9 +194,9 @@ pub fn add(batch: &RecordBatch, owned: Option<&RowAddrMask>, rows: &mut Vec<Neig
     };
     let distances = distances.as_primitive::<Float32Type>().values();
     let ids = ids.as_primitive::<UInt64Type>().values();
-    let near = distances.iter().zip(ids).map(|(distance, row)| Neighbor {
+    let found = distances.iter().zip(ids).map(|(distance, row)| Neighbor {
         row: *row,
         distance: *distance,
     });
-    rows.extend(near.filter(|near| owned.is_none_or(|owned| owned.selected(near.row))));
+    rows.extend(found.filter(|neighbor| owned.is_none_or(|owned| owned.selected(neighbor.row))));
 }

@@ -36,7 +36,7 @@ pub async fn search(
     caches: &VectorCaches,
 ) -> Result<Option<Vec<Vec<Neighbor>>>> {
     let dataset = &search.dataset;
-    let live = caches.rows().live(dataset).await?;
+    let live = caches.rows().row_liveness(dataset).await?;
     let all: Vec<usize> = (0..live.fragments().len()).collect();
     let numbers = fragments.unwrap_or(&all);
     let decoded = &caches.rows().decoded;
@@ -61,11 +61,11 @@ pub async fn search(
         && filter.len() * SPARSE < rows as u64
     {
         let rows: Vec<u64> = filter.iter().collect();
-        let mut near = rerank::distances(search, &search.keys, metric, &rows, caches).await?;
-        for near in &mut near {
-            top_k::sort(near, search.k);
+        let mut neighbors = rerank::distances(search, &search.keys, metric, &rows, caches).await?;
+        for nearest in &mut neighbors {
+            top_k::sort(nearest, search.k);
         }
-        return Ok(Some(near));
+        return Ok(Some(neighbors));
     }
     let scan = |key: &ArrayRef| {
         Arc::new(Scan {

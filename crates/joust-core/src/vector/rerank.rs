@@ -50,20 +50,20 @@ pub async fn distances(
         .first()
         .and_then(|column| column.as_fixed_size_list_opt())
         .ok_or_else(|| Error::invalid("the column holds no vectors"))?;
-    let near = |key: &ArrayRef| {
+    let measured = |key: &ArrayRef| {
         let measure = Measure {
             key: key.as_ref(),
             metric,
             bounds: search.bounds,
         };
-        let mut near = Vec::with_capacity(rows.len());
+        let mut neighbors = Vec::with_capacity(rows.len());
         measure.each(vectors, |place, distance| {
-            near.push(Neighbor {
+            neighbors.push(Neighbor {
                 row: rows[place],
                 distance,
             });
         })?;
-        Ok(near)
+        Ok(neighbors)
     };
-    keys.iter().map(near).collect()
+    keys.iter().map(measured).collect()
 }

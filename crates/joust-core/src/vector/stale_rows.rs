@@ -55,7 +55,7 @@ pub async fn living(dataset: &Arc<Dataset>) -> lance::Result<Option<Arc<RowAddrM
 ///
 /// The mask is set before planning, because some operators of the plan of a text search take none later. A batch
 /// vector search cannot take it before planning.
-pub async fn tell(scanner: &mut Scanner, dataset: &Arc<Dataset>) -> lance::Result<()> {
+pub async fn restrict_scan(scanner: &mut Scanner, dataset: &Arc<Dataset>) -> lance::Result<()> {
     if let Some(living) = living(dataset).await? {
         scanner.with_row_id_prefilter(living.as_ref().clone());
     }
@@ -78,8 +78,8 @@ pub async fn plan(
         return Ok(plan);
     };
     let all = all(dataset).await?;
-    let told = plan.transform_up(|node| told(node, &living, &all))?;
-    Ok(told.data)
+    let restricted = plan.transform_up(|node| restrict_search(node, &living, &all))?;
+    Ok(restricted.data)
 }
 
 fn is_search(node: &Arc<dyn ExecutionPlan>) -> bool {
@@ -95,7 +95,7 @@ async fn all(dataset: &Arc<Dataset>) -> lance::Result<Arc<dyn ExecutionPlan>> {
 }
 
 /// A search that is restricted to the rows of the table: `living`, or `all`.
-fn told(
+fn restrict_search(
     node: Arc<dyn ExecutionPlan>,
     living: &Arc<RowAddrMask>,
     all: &Arc<dyn ExecutionPlan>,
@@ -103,28 +103,28 @@ fn told(
     if let Some(search) = node.downcast_ref::<ANNIvfSubIndexExec>()
         && let Some(partitions) = search.children().first()
     {
-        let told = ANNIvfSubIndexExec::try_new(
+        let restricted = ANNIvfSubIndexExec::try_new(
             Arc::clone(partitions),
             search.dataset().clone(),
             search.indices().to_vec(),
             search.query().clone(),
             search.prefilter_source().clone(),
         )?;
-        let told = told.with_external_mask(Some(living.clone()));
-        return Ok(Transformed::yes(Arc::new(told)));
+        let restricted = restricted.with_external_mask(Some(living.clone()));
+        return Ok(Transformed::yes(Arc::new(restricted)));
     }
     // A batch search takes no mask, but the row ids of a filter.
     if let Some(search) = node.downcast_ref::<ANNIvfBatchExec>()
         && matches!(search.prefilter_source(), PreFilterSource::None)
     {
-        let told = ANNIvfBatchExec::try_new(
+        let restricted = ANNIvfBatchExec::try_new(
             search.dataset().clone(),
             search.indices().to_vec(),
             search.query().clone(),
             search.query_count(),
             PreFilterSource::FilteredRowIds(all.clone()),
         )?;
-        return Ok(Transformed::yes(Arc::new(told)));
+        return Ok(Transformed::yes(Arc::new(restricted)));
     }
     Ok(Transformed::no(node))
 }

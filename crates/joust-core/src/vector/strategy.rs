@@ -94,7 +94,7 @@ impl Search {
                 };
                 let numbers = Some(opened.uncovered.as_slice());
                 match flat_scan::search(self, opened.metric, numbers, filter, caches).await? {
-                    Some(near) => Some(near),
+                    Some(neighbors) => Some(neighbors),
                     None => return Ok(None),
                 }
             }
@@ -110,17 +110,17 @@ impl Search {
             is_measured: self.refine.is_some() || uncovered.is_some(),
             caches: caches.clone(),
         };
-        let mut near = match self.keys.as_slice() {
+        let mut neighbors = match self.keys.as_slice() {
             [key] => vec![probing.one(self, key).await?],
             _ => Box::pin(batch::search(self, &probing)).await?,
         };
         if let Some(uncovered) = uncovered {
-            for (near, uncovered) in near.iter_mut().zip(uncovered) {
-                near.extend(uncovered);
-                top_k::sort(near, self.k);
+            for (nearest, uncovered) in neighbors.iter_mut().zip(uncovered) {
+                nearest.extend(uncovered);
+                top_k::sort(nearest, self.k);
             }
         }
-        Ok(Some(near))
+        Ok(Some(neighbors))
     }
 
     /// The plan of the search.

@@ -24,25 +24,25 @@ impl TopK {
     /// A row that is farther than this can't come in.
     pub fn farthest(&self) -> f32 {
         match self.heap.peek() {
-            Some(Worst(near)) if self.heap.len() == self.k => near.distance,
+            Some(Worst(neighbor)) if self.heap.len() == self.k => neighbor.distance,
             _ => f32::INFINITY,
         }
     }
 
-    pub fn add(&mut self, near: Neighbor) {
+    pub fn add(&mut self, neighbor: Neighbor) {
         if self.heap.len() < self.k {
-            self.heap.push(Worst(near));
+            self.heap.push(Worst(neighbor));
         } else if let Some(mut worst) = self.heap.peek_mut()
-            && order(&near, &worst.0).is_lt()
+            && order(&neighbor, &worst.0).is_lt()
         {
-            *worst = Worst(near);
+            *worst = Worst(neighbor);
         }
     }
 
     /// The rows, the nearest first.
     pub fn into_sorted(self) -> Vec<Neighbor> {
         let sorted = self.heap.into_sorted_vec();
-        sorted.into_iter().map(|Worst(near)| near).collect()
+        sorted.into_iter().map(|Worst(neighbor)| neighbor).collect()
     }
 }
 
@@ -86,7 +86,11 @@ mod tests {
         for (row, distance) in [(9, 1.0), (4, 1.0), (7, 1.0), (1, 3.0), (8, 0.5)] {
             best.add(Neighbor { row, distance });
         }
-        let rows: Vec<u64> = best.into_sorted().iter().map(|near| near.row).collect();
+        let rows: Vec<u64> = best
+            .into_sorted()
+            .iter()
+            .map(|neighbor| neighbor.row)
+            .collect();
         assert_eq!(rows, [8, 4]);
     }
 

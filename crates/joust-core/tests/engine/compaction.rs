@@ -82,7 +82,7 @@ async fn a_group_that_others_change_does_not_keep_the_rest_from_being_compacted(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_short_compaction_that_lost_takes_its_turn_among_the_changes() {
+async fn a_short_compaction_that_lost_waits_for_the_change_lock() {
     let (table, _directory) = table().await;
     let (work, waiting) = deleting(&table);
     let compacted = table.compact(&to(100), &work).await.unwrap();

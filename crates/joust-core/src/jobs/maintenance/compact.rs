@@ -70,7 +70,7 @@ impl Table {
         let mut has_priority = false;
         let mut attempts = Attempts::at(Policy::Compaction);
         loop {
-            let turn = match has_priority {
+            let lock = match has_priority {
                 true => Some(changing.lock().await),
                 false => None,
             };
@@ -103,12 +103,12 @@ impl Table {
                 memory = Some(reserve().await);
             }
             // Excludes changes of rows between the last check of the groups and their commit.
-            let turn = match turn {
-                Some(turn) => turn,
+            let lock = match lock {
+                Some(lock) => lock,
                 None => changing.lock().await,
             };
             let committed = table.commit_unchanged(rewritten, &plan, work).await?;
-            drop(turn);
+            drop(lock);
             if let Some((version, metrics)) = committed {
                 return Ok(Compacted {
                     source_version,

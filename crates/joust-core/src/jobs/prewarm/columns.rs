@@ -82,7 +82,7 @@ impl Table {
             }
         }
         if !kept.is_empty() {
-            rows.live(dataset).await?;
+            rows.row_liveness(dataset).await?;
             rows.addresses(dataset).await?;
         }
         Ok(kept)

@@ -141,7 +141,7 @@ impl Changes {
         while let Some(batch) = changed.try_next().await? {
             let created = numbers(&batch, ROW_CREATED_AT_VERSION)?;
             let ids = numbers(&batch, ROW_ID)?;
-            // A row that left a view and came back has a new version and its former id.
+            // A row that left a view and entered it again has a new version and its former id.
             replaced.only_new &= created.iter().all(|version| *version > from)
                 && ids
                     .iter()

@@ -29,10 +29,10 @@ impl From<Hit> for Ranked {
 }
 
 impl From<Neighbor> for Ranked {
-    fn from(near: Neighbor) -> Self {
+    fn from(neighbor: Neighbor) -> Self {
         Self {
-            row: near.row,
-            distance: Some(near.distance),
+            row: neighbor.row,
+            distance: Some(neighbor.distance),
             ..Self::default()
         }
     }

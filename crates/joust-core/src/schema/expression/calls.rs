@@ -41,7 +41,7 @@ impl Walk {
             return Err(unavailable(&name));
         };
         self.is_immutable &= known.is_immutable;
-        self.surroundings(function, depth)?;
+        self.aggregate_clauses(function, depth)?;
         let list = match &function.args {
             FunctionArguments::None => return Ok(Size::SMALL),
             FunctionArguments::Subquery(_) => return Err(unknown("a query as an argument")),
@@ -87,7 +87,7 @@ impl Walk {
     }
 
     /// The clauses around the arguments of an aggregate.
-    fn surroundings(&mut self, function: &Function, depth: usize) -> Result<()> {
+    fn aggregate_clauses(&mut self, function: &Function, depth: usize) -> Result<()> {
         let is_plain = function.filter.is_none()
             && function.over.is_none()
             && function.null_treatment.is_none()

@@ -33,9 +33,9 @@ proptest! {
             let mut file = begin(place.path());
             let mut writing: Vec<_> = pieces
                 .into_iter()
-                .map(|(parts, turn)| (turn, file.put_part(payload(parts))))
+                .map(|(parts, order)| (order, file.put_part(payload(parts))))
                 .collect();
-            writing.sort_by_key(|(turn, _)| *turn);
+            writing.sort_by_key(|(order, _)| *order);
             let ends = join_all(writing.into_iter().map(|(_, piece)| tokio::spawn(piece))).await;
             ends.into_iter().for_each(|end| end.unwrap().unwrap());
             file.complete().await.unwrap();

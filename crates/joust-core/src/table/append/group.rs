@@ -183,29 +183,34 @@ async fn stage(
     if uploads.len() > 1
         && let Ok(transaction) = write(table, newest, schema, &uploads).await
     {
-        return settle(table, newest, transaction, uploads, staged).await;
+        return stage_with_fsync(table, newest, transaction, uploads, staged).await;
     }
     for upload in uploads {
         match write(table, newest, schema, std::slice::from_ref(&upload)).await {
-            Ok(transaction) => settle(table, newest, transaction, vec![upload], staged).await,
+            Ok(transaction) => {
+                stage_with_fsync(table, newest, transaction, vec![upload], staged).await
+            }
             Err(error) => upload.refused(error),
         }
     }
 }
 
-/// Starts the fsync of written files: of the first short file of a group, while its commit is prepared. Other files
-/// would delay the commits of other writers, or occupy all threads for blocking disk operations.
-async fn settle(
+/// Adds written files to `staged` and starts their fsync. The fsync of the first short file of a group overlaps with the
+/// preparation of the commit. An fsync of other files would delay the commits of other writers, or occupy all threads
+/// for blocking disk operations.
+async fn stage_with_fsync(
     table: &Table,
     version: &Arc<Dataset>,
     transaction: Transaction,
     uploads: Vec<Waiting>,
     staged: &mut Vec<Staged>,
 ) {
-    let may_go_on = is_short(&uploads) && staged.is_empty();
+    let may_overlap = is_short(&uploads) && staged.is_empty();
     let pending = async {
         match table.start_fsync(&transaction, version).await? {
-            Some(pending) if !may_go_on => pending.end().await.map(|()| None).map_err(Error::from),
+            Some(pending) if !may_overlap => {
+                pending.end().await.map(|()| None).map_err(Error::from)
+            }
             pending => Ok(pending),
         }
     };

@@ -38,7 +38,7 @@ async fn staged(version: &Arc<Dataset>) -> (Staged, oneshot::Receiver<Result<Wri
         branch: None,
         num_rows: 1,
     };
-    let (waiting, answer) = Waiting::heard(rows);
+    let (waiting, answer) = Waiting::with_receiver(rows);
     let staged = Staged {
         transaction,
         version: version.clone(),
@@ -94,7 +94,7 @@ async fn rows_in_memory_are_rewritten_after_a_schema_change() {
         bytes: 8,
         _memory: table.tables().memory().take(Use::Upload, 8).await.unwrap(),
     };
-    let (waiting, memory_answer) = Waiting::heard(rows);
+    let (waiting, memory_answer) = Waiting::with_receiver(rows);
     memory.uploads = vec![waiting];
     table.drop_columns(&["m".into()]).await.unwrap();
     let other = NewColumn::null("o", r#""int64""#, Default::default(), Vec::new());

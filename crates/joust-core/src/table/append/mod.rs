@@ -56,9 +56,9 @@ impl Table {
     pub fn append_then(
         &self,
         upload: UploadReader,
-        told: impl FnOnce(Result<Written>) + Send + Sync + 'static,
+        on_outcome: impl FnOnce(Result<Written>) + Send + Sync + 'static,
     ) {
-        let answer = Answer::new(told);
+        let answer = Answer::new(on_outcome);
         // A panic drops the answer, which reports it.
         let _ = catch_unwind(AssertUnwindSafe(|| self.append_at_once(upload, answer)));
     }
@@ -71,7 +71,7 @@ impl Table {
             || self.handle.branch().is_some()
             || self.attempt.as_ref().is_some_and(|own| own.since.is_some());
         if may_wait {
-            let appended = async move { answer.tell(table.append(upload).await) };
+            let appended = async move { answer.report(table.append(upload).await) };
             tokio::spawn(appended.in_current_span());
             return;
         }
@@ -83,7 +83,7 @@ impl Table {
         };
         let table = self.clone();
         let written = async move { table.append_arrived(arrived.await?).await };
-        tokio::spawn(async move { answer.tell(written.await) }.in_current_span());
+        tokio::spawn(async move { answer.report(written.await) }.in_current_span());
     }
 
     async fn arrived(&self, upload: UploadReader) -> Result<Arrived> {
@@ -137,13 +137,14 @@ impl Table {
 
     /// Waits until the rows are committed.
     async fn committed_rows(&self, rows: Rows) -> Result<Written> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let answer = Answer::new(|outcome| {
             // The caller may have cancelled.
-            let _ = tell.send(outcome);
+            let _ = sender.send(outcome);
         });
         self.enqueue(rows, answer);
-        told.await
+        receiver
+            .await
             .unwrap_or_else(|gone| Err(Error::internal("the write could not be completed", gone)))
     }
 

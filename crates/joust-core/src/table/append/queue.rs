@@ -59,18 +59,18 @@ impl Rows {
 pub(super) struct Answer(Option<Box<dyn FnOnce(Result<Written>) + Send + Sync>>);
 
 impl Answer {
-    pub fn new(told: impl FnOnce(Result<Written>) + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(told)))
+    pub fn new(on_outcome: impl FnOnce(Result<Written>) + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(on_outcome)))
     }
 
-    pub fn tell(mut self, outcome: Result<Written>) {
+    pub fn report(mut self, outcome: Result<Written>) {
         self.once(outcome);
     }
 
     /// A panic of one callback does not affect other answers.
     fn once(&mut self, outcome: Result<Written>) {
-        if let Some(told) = self.0.take() {
-            let _ = catch_unwind(AssertUnwindSafe(|| told(outcome)));
+        if let Some(on_outcome) = self.0.take() {
+            let _ = catch_unwind(AssertUnwindSafe(|| on_outcome(outcome)));
         }
     }
 }
@@ -119,12 +119,12 @@ impl Waiting {
 
     /// With the receiver of its answer.
     #[cfg(test)]
-    pub fn heard(rows: Rows) -> (Self, tokio::sync::oneshot::Receiver<Result<Written>>) {
-        let (tell, told) = tokio::sync::oneshot::channel();
+    pub fn with_receiver(rows: Rows) -> (Self, tokio::sync::oneshot::Receiver<Result<Written>>) {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
         let answer = Answer::new(|outcome| {
-            let _ = tell.send(outcome);
+            let _ = sender.send(outcome);
         });
-        (Self::new(rows, |_| None, answer), told)
+        (Self::new(rows, |_| None, answer), receiver)
     }
 
     /// Bytes of its rows in memory.
@@ -135,11 +135,11 @@ impl Waiting {
     /// Answers that the rows are in a version.
     pub fn written(self, version: u64) {
         let num_rows = self.rows.count();
-        self.answer.tell(Ok(Written { version, num_rows }));
+        self.answer.report(Ok(Written { version, num_rows }));
     }
 
     pub fn refused(self, error: Error) {
-        self.answer.tell(Err(error));
+        self.answer.report(Err(error));
     }
 }
 

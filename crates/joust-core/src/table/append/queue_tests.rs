@@ -20,7 +20,7 @@ fn upload(bytes: usize) -> (Waiting, oneshot::Receiver<Result<Written>>) {
         bytes,
         _memory: memory.try_take(Use::Upload, bytes).unwrap(),
     };
-    Waiting::heard(rows)
+    Waiting::with_receiver(rows)
 }
 
 fn push(queue: &Queue, bytes: usize) -> Result<bool> {

@@ -254,7 +254,7 @@ async fn rows_that_a_compaction_removed_are_not_found() {
     }
 }
 
-/// It is moved several times on its way to a thread: what is seldom needed is boxed.
+/// The future is moved several times before a thread runs it, so its rarely needed parts are boxed.
 #[tokio::test]
 async fn the_future_of_a_query_is_small() {
     let pair = Pair::new(0..3, 64 << 20).await;
