@@ -1,4 +1,4 @@
-//! Batches without rows while a statement works. LanceDB's SDK cancels a statement that sends no batch for 300 s, and
+//! Batches without rows while a statement works. LanceDB's SDK abandons a statement that sends no batch for 300 s, and
 //! proxies close streams that are silent for a minute.
 
 use std::time::Duration;

@@ -1,11 +1,10 @@
 //! Caches of rows and columns, and reading rows through them.
 //!
-//! Finding the best rows takes less time than reading ten of them from a table: for each reading Lance plans,
-//! looks up metadata and decodes pages, whereas taking ten rows from arrays in memory costs a microsecond or
-//! two. So columns that answers keep asking for stay here decoded ([`decoded_columns`]), and of columns that are
-//! too large for it the rows that were read lately ([`row_cache`]). [`row_addresses`] tells where a row lies;
-//! [`sorted_lookup`], [`predicate`] and [`filter_prefix`] find the rows that satisfy a predicate; [`reader`] puts
-//! these together.
+//! A search finds the best rows in less time than Lance needs to read ten of them. For each read, Lance plans, looks up
+//! metadata and decodes pages. Taking ten rows from arrays in memory costs a microsecond or two. So the engine caches
+//! decoded columns that answers read often ([`decoded_columns`]). For columns that are too large, it caches the rows
+//! that were read recently ([`row_cache`]). [`row_addresses`] maps a row id to the place of the row. [`sorted_lookup`],
+//! [`predicate`] and [`filter_prefix`] find the rows that satisfy a predicate. [`reader`] combines these caches.
 //!
 //! # All caches of the engine
 //!
@@ -34,10 +33,18 @@
 //! | live rows of a fragment | [`row_liveness`] | 4 % of rows | table, files and deletions of the fragment | a deletion in the fragment, or other files |
 //! | prefilter masks | `vector/vector_caches.rs` | 6 % of rows | version, filter | any commit |
 //! | opened vector indexes | `vector/vector_caches.rs` | 1 % of rows | version, field id | any commit |
+//! | *small entries* | | a number of entries, outside of the budget | | |
+//! | open table handles | `table/tables.rs` | 10,000 entries; beyond 11,000 the least recently used are closed | location, branch, storage options | the table is dropped, or the caller names another table incarnation at the location; a handle itself checks for newer versions |
+//! | table incarnations | `table/tables.rs` | 100,000 entries, then all are dropped | location | the table is dropped, or the caller names another table incarnation at the location |
+//! | branch incarnations | `table/tables.rs`, `commit/branch_incarnation.rs` | weak references; handles, datasets and commits in use hold the entries | location; in it the name of the branch | the branch is deleted, or another branch has its name |
+//! | parsed expressions | `schema/expression/known.rs` | 1,000 entries of at most 1,000 bytes of text, then all are dropped | SQL text | none: the result depends on no table |
+//! | schemas of Arrow streams | `ipc/known_schemas.rs` | 16 entries, each with at most 64 KiB of message and 256 KiB of schema; the least recently used is evicted | bytes of the schema message | none: equal bytes have equal schemas |
+//! | synced directories | `storage/fsync.rs` | 100,000 entries, then all are dropped | identity of the directory | a new directory of that name has another identity |
+//! | synced blob files | `storage/fsync_blobs.rs` (`KnownBlobs`) | 500,000 entries, about 30 MB, then all are dropped | device and inode | the file has another creation time or size |
 //!
-//! No commit removes an entry: a lookup for the new version has another key, and the entries of former versions are
-//! evicted by age. An evicted entry is computed again. Filters whose value may change between two evaluations
-//! (`now()`) are in no cache.
+//! No commit removes an entry of a cache with a share of the budget: a lookup for the new version has another key, and
+//! the entries of former versions are evicted by age. An evicted entry is computed again. Filters whose value may change
+//! between two evaluations (`now()`) are in no cache of rows.
 
 mod column;
 mod column_store;
