@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_own_error_survives_the_layers_around_it() {
+    fn an_error_of_joust_survives_wrapping_by_libraries() {
         let own = Error::invalid("the stream ended early");
         let through = datafusion::error::DataFusionError::External(Box::new(own));
         let back = Error::from(through);

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_none_is_refused() {
+    fn an_invalid_header_is_refused() {
         let garbage = FlightData {
             data_header: vec![1, 2, 3].into(),
             ..FlightData::default()

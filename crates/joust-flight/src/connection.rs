@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_guest_that_reads_nothing_cannot_keep_a_connection() {
+    async fn a_guest_that_reads_nothing_cannot_hold_a_connection() {
         let (mut connection, _client) = connected(Patience {
             guest: Duration::from_millis(200),
             ..Patience::default()

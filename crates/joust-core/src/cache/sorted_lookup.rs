@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_in_order_take_no_room() {
+    fn values_in_order_need_no_memory() {
         let weights = |column: ArrayRef| {
             let known = SortedLookup::of(&column).unwrap().weight(&column);
             (
@@ -269,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_is_the_one_that_halving_finds(
+        fn a_position_is_the_one_that_binary_search_finds(
             mut values in prop_oneof![
                 vec(any::<i64>(), 0..200),
                 vec(-20..20_i64, 0..200),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_compared_whole() {
+    fn texts_are_found_by_their_whole_value() {
         let column: ArrayRef = Arc::new(LargeStringArray::from(vec![
             Some("b"),
             Some("ab"),

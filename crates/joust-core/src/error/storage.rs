@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_error_is_found_under_others() {
+    fn the_error_of_the_system_is_found_below_wrapping_errors() {
         let full = || io::Error::from_raw_os_error(28);
         assert!(message(full()).contains("full"));
         let wrapped = object_store::Error::Generic {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn other_failures_are_none_of_the_storage() {
+    fn other_failures_are_not_reported_as_storage_failures() {
         assert_eq!(message(io::Error::from_raw_os_error(2)), "");
         assert_eq!(
             message(io::Error::other("the words (os error x) mean nothing")),

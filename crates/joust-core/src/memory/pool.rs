@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_given_back_can_be_taken_again() {
+    async fn released_memory_can_be_reserved_again() {
         let memory = memory(100);
         let mut first = memory.try_take(Use::Upload, 60).unwrap();
         assert!(memory.try_take(Use::Query, 41).is_none());

@@ -181,7 +181,7 @@ async fn a_scan_has_batches_that_stay_small() {
 }
 
 #[tokio::test]
-async fn no_more_rows_than_there_are() {
+async fn a_change_counts_at_most_the_rows_of_the_table() {
     let table = table(10).await;
     let made = change(&table, "upper(s)").unwrap();
     assert_eq!(made.rows, 8_192);

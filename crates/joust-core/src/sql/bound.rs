@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_refused() {
+    fn parameters_without_a_sql_value_are_refused() {
         let refused = |column: ArrayRef| {
             let error = body(vec![("x", column)]).unwrap_err();
             error.message().to_string()

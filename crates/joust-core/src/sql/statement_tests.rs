@@ -31,7 +31,7 @@ fn a_select_names_its_tables() {
 }
 
 #[test]
-fn anything_else_is_refused() {
+fn unsupported_statements_are_refused() {
     for sql in [
         "",
         "  ",

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_too_far_until_there_are_enough() {
+    fn the_limit_is_infinite_until_k_rows_are_held() {
         let mut best = TopK::new(1);
         assert_eq!(best.farthest(), f32::INFINITY);
         best.add(Neighbor {

@@ -61,7 +61,7 @@ async fn rows_are_ingested_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_done_is_refused() {
+async fn unsupported_ingest_options_are_refused() {
     let started = start().await;
     let create = || command(IfNotExist::Create, IfExists::Fail);
     for (wanted, message) in [

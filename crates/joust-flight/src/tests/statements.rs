@@ -215,7 +215,7 @@ async fn a_stopping_server_finishes_its_streams() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_served_says_so() {
+async fn unsupported_and_unreadable_calls_are_refused() {
     let started = start().await;
     let mut client = started.client("alice").await;
     let error = client.begin_transaction().await.unwrap_err().to_string();

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_must_be_there() {
+    fn a_term_without_the_required_prefix_is_not_accepted() {
         let automaton = Levenshtein::new("foo", "foo", 3);
         for (term, accepted) in [
             ("foo", true),

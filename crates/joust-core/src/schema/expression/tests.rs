@@ -39,7 +39,7 @@ fn inner(tree: &Tree) -> Option<&Expr> {
 }
 
 #[test]
-fn usual_expressions_pass() {
+fn common_expressions_are_accepted() {
     for sql in [
         "id = 7",
         "id == 7",

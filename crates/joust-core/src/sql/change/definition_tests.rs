@@ -136,7 +136,7 @@ fn views_keep_the_text_of_their_query() {
 
 /// Every clause that joust does not have is an error, not ignored.
 #[test]
-fn clauses_that_nothing_does_are_refused() {
+fn unsupported_and_incomplete_clauses_are_refused() {
     for sql in [
         "INSERT INTO t DEFAULT VALUES",
         "INSERT INTO t (a, a) VALUES (1, 2)",

@@ -99,17 +99,17 @@ async fn rows_in_memory_are_rewritten_after_a_schema_change() {
     table.drop_columns(&["m".into()]).await.unwrap();
     let other = NewColumn::null("o", r#""int64""#, Default::default(), Vec::new());
     table.add_columns(&[other.unwrap()]).await.unwrap();
-    let (fitting, fitting_answer) = staged(&table.changeable().await.unwrap()).await;
+    let (compatible, compatible_answer) = staged(&table.changeable().await.unwrap()).await;
     let group = Group {
         version,
-        staged: vec![file, memory, fitting],
+        staged: vec![file, memory, compatible],
     };
     assert!(commit_group(table.clone(), group, None).await.is_some());
     commit_all(Committer::new(table.clone())).await;
     let refused = file_answer.await.unwrap().unwrap_err();
     assert_eq!(refused.code(), Code::ConcurrentModification);
     assert!(memory_answer.await.unwrap().is_ok());
-    assert!(fitting_answer.await.unwrap().is_ok());
+    assert!(compatible_answer.await.unwrap().is_ok());
     let newest = table.changeable().await.unwrap();
     assert_eq!(newest.count_rows(Some("n = 1".into())).await.unwrap(), 3);
 }

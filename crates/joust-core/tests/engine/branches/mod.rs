@@ -124,7 +124,7 @@ async fn being_replaced(table: &Table, branch: &str) -> (Long, JoinHandle<Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_under_way_does_not_bring_a_deleted_branch_back() {
+async fn a_change_in_progress_does_not_recreate_a_deleted_branch() {
     for again in [false, true] {
         let (place, table) = Place::new().await;
         table.create_branch("x", None).await.unwrap();
@@ -169,7 +169,7 @@ async fn rows_on_their_way_to_a_deleted_branch_are_not_put_into_its_successor() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn appends_beside_the_end_of_a_branch_are_in_it_or_refused() {
+async fn appends_during_the_deletion_of_a_branch_are_in_it_or_refused() {
     let (place, table) = Place::new().await;
     for round in 0..15 {
         table.create_branch("x", Some(1)).await.unwrap();
@@ -278,7 +278,7 @@ async fn a_change_under_way_is_not_made_to_the_branch_that_another_server_put_th
 
 /// A branch that began on another branch protects it, and so does a tag. The first of two calls succeeds.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_refers_to_a_branch_and_its_end_exclude_each_other() {
+async fn a_deletion_of_a_branch_and_a_new_reference_to_it_exclude_each_other() {
     let (place, table) = Place::new().await;
     for round in 0..20 {
         table.create_branch("x", None).await.unwrap();
