@@ -188,7 +188,7 @@ async fn stage(
     for upload in uploads {
         match write(table, newest, schema, std::slice::from_ref(&upload)).await {
             Ok(transaction) => {
-                stage_with_fsync(table, newest, transaction, vec![upload], staged).await
+                stage_with_fsync(table, newest, transaction, vec![upload], staged).await;
             }
             Err(error) => upload.refused(error),
         }
