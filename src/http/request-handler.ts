@@ -42,7 +42,7 @@ const ROOT: readonly string[] = [];
  * 5. Read the body: buffer JSON and short Arrow bodies, stream longer Arrow bodies to the engine.
  * 6. Parse the query string, the id in the path, and the body, and validate them (400).
  * 7. Check what the content of the request and the grants of the caller require (403, 404).
- * 8. Run the handler of the operation. With an idempotency key, run it once per key.
+ * 8. Run the handler of the operation. With an idempotency key, it takes effect once.
  * 9. Translate the reply or the error to the dialect of the route, release the body, and send it.
  *
  * An unauthenticated caller always gets 401, and its body never uses memory of `bodyLimiter`. If the

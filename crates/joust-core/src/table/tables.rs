@@ -248,7 +248,8 @@ impl Tables {
         others.for_each(|other| other.close());
     }
 
-    /// Closes a table and all its branches, and drops the cached data of its files.
+    /// Closes a table and all its branches. Cached data of its files has keys that no lookup uses any more, and is evicted
+    /// by age.
     pub(crate) fn close_table(&self, location: &str) {
         self.shared.incarnations.lock().remove(location);
         self.shared.close(location);
