@@ -3,7 +3,7 @@
 use std::fs;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::poll;
 use joust_core::{Code, Table};
@@ -66,10 +66,13 @@ async fn a_branch_that_is_not_listed_is_found_by_no_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_branch_whose_deletion_fails_stays_and_can_be_deleted_again() {
     for pause in [Duration::ZERO, SETTLED] {
-        let mut tries = 0;
+        // On a busy machine, most deletions pass the mark within one poll.
+        let started = Instant::now();
         while !deletion_fails(pause).await {
-            tries += 1;
-            assert!(tries < 20, "the deletion does not stop at its mark");
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "the deletion does not stop at its mark"
+            );
         }
     }
 }

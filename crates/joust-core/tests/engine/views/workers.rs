@@ -239,8 +239,8 @@ fn wrong_parts(place: &Place, good: &Part) -> Vec<(Part, &'static str)> {
         (changed("selected", with(0, false)), "selected 13 rows"),
         (changed("selected", with(3, true)), "selected 15 rows"),
         (changed("selected", moved), "of which 13 exist"),
-        (changed("selected", json!(null)), "does not say which rows"),
-        (changed("selected", json!("%")), "does not say which rows"),
+        (changed("selected", json!(null)), "lacks a valid bitmap"),
+        (changed("selected", json!("%")), "lacks a valid bitmap"),
         (changed("files", json!([])), "has written 0 rows"),
         (changed("files", json!([file, file])), "is there twice"),
         (
