@@ -42,7 +42,7 @@ export const serverOptions = {
   http: option({
     type: choice(["auto", "uws", "node"]),
     fallback: "auto",
-    help: "HTTP library: uWebSockets.js (uws), Node's http module (node), or uws if its version 20.57 loads and node otherwise (auto)",
+    help: "HTTP transport: uWebSockets.js (uws), Node's http module (node), or uws if its version 20.57 loads and node otherwise (auto)",
   }),
   "tls-cert": option({
     type: text("FILE"),
@@ -321,7 +321,7 @@ export const serverOptions = {
   "ray-min-bytes": option({
     type: size,
     fallback: "1GiB",
-    help: "minimum size of the files that a job reads on Ray; smaller jobs run in this server, except those that call functions",
+    help: "minimum size of the files that a job reads for it to run on Ray; smaller jobs run in this server, except those that call functions",
   }),
   "ray-cpus": option({
     type: amount,
