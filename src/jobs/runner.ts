@@ -240,10 +240,13 @@ class JobRunner implements Jobs {
       this.options.onDone?.(job);
     } catch (err) {
       progress.stop();
-      if (this.#stopping) return void (await this.#record(() => this.#store.requeue(job.id)));
-      if (abort.signal.aborted) {
+      const serverStops = this.#stopping;
+      if (serverStops || abort.signal.aborted) {
         log.info(about, "job stopped");
-        return void (await this.#discardCancelled(job.id));
+        // This changes only a job that the catalog still assigns to this server: no request has cancelled it.
+        await this.#record(() => this.#store.requeue(job.id));
+        if (!serverStops) await this.#discardCancelled(job.id);
+        return;
       }
       log.warn({ ...about, err }, "job failed");
       const { code, message } = clientError(err);

@@ -179,7 +179,7 @@ export class JobStore {
     });
   }
 
-  /** Queues the job again as if it had not been started. */
+  /** Queues the job again as if it had not been started. Returns false when this server no longer owns it. */
   async requeue(id: string): Promise<boolean> {
     return this.#change(id, { state: "QUEUED", owner: null, progress: null, attempts: 0 });
   }

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { JoustError } from "../../src/foundation/errors.js";
 import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import { startJobs } from "../../src/jobs/runner.js";
@@ -260,6 +260,24 @@ describe("a job", () => {
       await store.catalog.forgetTable(table.key);
       expect(await jobs.list(table.key)).toEqual([]);
       await expect(jobs.enqueue(request("quick"))).rejects.toMatchObject({ code: 4 });
+    });
+
+    it("that is queued while the jobs of its table are cancelled runs to its end", async () => {
+      const { store, table, request } = await setUp();
+      const work = new Work();
+      const jobs = start(store, work);
+      const cancel = store.jobs.cancel.bind(store.jobs);
+      vi.spyOn(store.jobs, "cancel").mockImplementationOnce(async (where) => {
+        await cancel(where);
+        await jobs.enqueue(request("wait"));
+        await waitFor("it runs", () => work.active.size === 1);
+      });
+      await jobs.cancelTable(table.key);
+      await waitFor("it runs again", () => work.ran.length === 2 && work.active.size === 1);
+      const [job] = await jobs.list(table.key);
+      expect(job?.state).toBe("RUNNING");
+      work.finish("t:wait");
+      await waitForState(jobs, (job as JobRecord).id, "DONE");
     });
 
     it("is deleted together with what it built", async () => {
