@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 use lance::Dataset;
 use lance::dataset::CommitBuilder;
 use lance::dataset::rowids::load_row_id_sequence;
+use lance::dataset::scanner::{RowAddrMask, RowAddrTreeMap};
 use lance::dataset::transaction::{Operation, Transaction, TransactionBuilder};
 use lance_core::ROW_ADDR;
 use lance_core::utils::address::RowAddress;
@@ -155,6 +156,8 @@ impl Removal {
         let (Some(first), Some(last)) = (ids.min(), ids.max()) else {
             return Self::of_offsets(view, Offsets::new()).await;
         };
+        let ids: RowAddrTreeMap = ids.iter().map(|id| base + id).collect();
+        let ids = RowAddrMask::from_allowed(ids);
         let mut found = Offsets::new();
         for fragment in view.get_fragments() {
             let own = load_row_id_sequence(view, fragment.metadata()).await?;
@@ -164,12 +167,10 @@ impl Removal {
             if *range.end() < base + first || *range.start() > base + last {
                 continue;
             }
-            let rows = own.iter().zip(0_u32..);
-            let replaced = rows.filter(|(id, _)| {
-                let of_source = id.checked_sub(base);
-                of_source.is_some_and(|id| ids.contains(id))
-            });
-            let mut replaced: RoaringBitmap = replaced.map(|(_, offset)| offset).collect();
+            let mut replaced = RoaringBitmap::new();
+            for rows in own.mask_to_offset_ranges(&ids) {
+                replaced.insert_range(rows.start as u32..rows.end as u32);
+            }
             if replaced.is_empty() {
                 continue;
             }
