@@ -6,10 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use arrow::array::AsArray;
+use arrow::datatypes::{Int64Type, UInt64Type};
 use joust_core::jobs::maintenance::Compact;
-use joust_core::table::ReadOptions;
+use joust_core::table::{ReadOptions, Update};
 use joust_core::work::{CancellationToken, OnProgress};
 use joust_core::{Engine, EngineOptions, Table, WorkContext, ipc};
+use lance::Dataset;
+use lance_core::{ROW_CREATED_AT_VERSION, ROW_LAST_UPDATED_AT_VERSION};
+use lance_table::rowids::segment::U64Segment;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
 
@@ -175,4 +180,70 @@ async fn a_cancelled_compaction_leaves_no_files() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(rows(&table).await, 12);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_versions_of_compacted_rows_are_kept_and_stored_as_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let location = format!("{}/t.lance", directory.path().display());
+    let table = Engine::new(EngineOptions::default()).table(&location, Default::default());
+    table.create(upload_numbers(0..5_000), false).await.unwrap();
+    table.append(upload_numbers(5_000..9_000)).await.unwrap();
+    table.delete("n % 7 = 3").await.unwrap();
+    let update = Update {
+        set: vec![("n".into(), "n + 100000".into())],
+        predicate: Some("n % 11 = 5".into()),
+    };
+    table.update(update).await.unwrap();
+    let before = versions_of(&location).await;
+    table
+        .compact(&to(10_000), &WorkContext::default())
+        .await
+        .unwrap();
+    assert_eq!(versions_of(&location).await, before);
+    let compacted = Dataset::open(&location).await.unwrap();
+    let [fragment] = compacted.manifest().fragments.as_slice() else {
+        panic!("{:?}", compacted.manifest().fragments);
+    };
+    for (meta, runs) in [
+        // The updated rows are after the others.
+        (&fragment.created_at_version_meta, 4),
+        (&fragment.last_updated_at_version_meta, 3),
+    ] {
+        let sequence = meta.as_ref().unwrap().load_sequence().unwrap();
+        assert_eq!(sequence.runs.len(), runs);
+        let spans = sequence.runs.iter().map(|run| &run.span);
+        assert!(
+            spans
+                .clone()
+                .all(|span| matches!(span, U64Segment::Range(_))),
+            "{sequence:?}"
+        );
+    }
+}
+
+/// The numbers of a table, and the versions in which their rows were created and last updated.
+async fn versions_of(location: &str) -> Vec<(i64, u64, u64)> {
+    let dataset = Dataset::open(location).await.unwrap();
+    let mut scanner = dataset.scan();
+    scanner
+        .project(&["n", ROW_CREATED_AT_VERSION, ROW_LAST_UPDATED_AT_VERSION])
+        .unwrap();
+    let rows = scanner.try_into_batch().await.unwrap();
+    let numbers = rows["n"].as_primitive::<Int64Type>().values().iter();
+    let created = rows[ROW_CREATED_AT_VERSION]
+        .as_primitive::<UInt64Type>()
+        .values()
+        .iter();
+    let updated = rows[ROW_LAST_UPDATED_AT_VERSION]
+        .as_primitive::<UInt64Type>()
+        .values()
+        .iter();
+    let mut versions: Vec<_> = numbers
+        .zip(created)
+        .zip(updated)
+        .map(|((number, created), updated)| (*number, *created, *updated))
+        .collect();
+    versions.sort_unstable();
+    versions
 }

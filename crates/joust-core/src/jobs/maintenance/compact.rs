@@ -13,6 +13,7 @@ use lance_table::format::Fragment;
 use tracing::{Instrument, info_span};
 
 use super::remote_compaction::{can_rewrite, rewrite_remotely};
+use super::row_lineage::shorten_versions;
 use crate::commit::{Attempts, Policy, always_lost, is_conflict};
 use crate::error::{Code, Error, Result};
 use crate::jobs::file_sizes::bytes_of;
@@ -192,9 +193,11 @@ impl Rewritten {
         }
     }
 
-    pub fn add(&mut self, group: RewriteResult) {
+    pub fn add(&mut self, mut group: RewriteResult) -> Result<()> {
         self.files.add(&group.new_fragments);
+        shorten_versions(&mut group.new_fragments)?;
         self.groups.push(group);
+        Ok(())
     }
 }
 
@@ -215,7 +218,7 @@ async fn rewrite(
         .map(|task| async move { task.execute(source).await })
         .buffer_unordered(concurrency.clamp(1, MOST_CONCURRENCY));
     while let Some(group) = groups.try_next().await? {
-        rewritten.add(group);
+        rewritten.add(group)?;
         work.report("compact", rewritten.groups.len() as u64, Some(total));
     }
     Ok(rewritten)

@@ -106,7 +106,7 @@ pub async fn rewrite_remotely(
     let mut rewritten = Rewritten::none(source);
     let mut received = std::pin::pin!(remote.receive(order, checks, work));
     while let Some(group) = received.try_next().await? {
-        rewritten.add(group);
+        rewritten.add(group)?;
     }
     Ok(rewritten)
 }

@@ -5,8 +5,10 @@
 
 use lance::dataset::fragment::FileFragment;
 use lance_table::format::{Fragment, RowIdMeta};
+use lance_table::rowids::segment::U64Segment;
 use lance_table::rowids::version::{
-    RowDatasetVersionMeta, RowDatasetVersionSequence, rechunk_version_sequences,
+    RowDatasetVersionMeta, RowDatasetVersionRun, RowDatasetVersionSequence,
+    rechunk_version_sequences,
 };
 use lance_table::rowids::{RowIdSequence, read_row_ids, rechunk_sequences, write_row_ids};
 use roaring::RoaringTreemap;
@@ -80,6 +82,43 @@ impl RowLineage {
         }
         Ok(())
     }
+}
+
+/// Stores the versions of rewritten fragments as runs of rows.
+///
+/// lance keeps which rows the rewrite left out, often as a bitmap, in every later manifest. An update counts these rows
+/// for each row that it changes.
+pub fn shorten_versions(fragments: &mut [Fragment]) -> Result<()> {
+    for fragment in fragments {
+        let created = &mut fragment.created_at_version_meta;
+        for meta in [created, &mut fragment.last_updated_at_version_meta] {
+            if let Some(own @ RowDatasetVersionMeta::Inline(_)) = meta {
+                *own = RowDatasetVersionMeta::from_sequence(&in_runs(&own.load_sequence()?))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same versions, with one run for neighbouring rows of one version.
+fn in_runs(sequence: &RowDatasetVersionSequence) -> RowDatasetVersionSequence {
+    let mut runs: Vec<RowDatasetVersionRun> = Vec::new();
+    let mut begin = 0;
+    for run in sequence.runs.iter().filter(|run| !run.is_empty()) {
+        let end = begin + run.len() as u64;
+        match runs.last_mut() {
+            Some(RowDatasetVersionRun {
+                span: U64Segment::Range(rows),
+                version,
+            }) if *version == run.version => rows.end = end,
+            _ => runs.push(RowDatasetVersionRun {
+                span: U64Segment::Range(begin..end),
+                version: run.version,
+            }),
+        }
+        begin = end;
+    }
+    RowDatasetVersionSequence { runs }
 }
 
 fn missing(fragment: &Fragment) -> Error {
