@@ -29,6 +29,7 @@ export const usage = `npm run bench -- [SCENARIO...] [OPTION...]
   --rounds=N              measurements of each contender, one a round; default: 3
   --scale[=N,M]           repeat for tables of N and M rows; default: 100000,1000000
   --micro                 count the calls from JavaScript into the engine, and their cost
+  --caches                compare the engine's cache with quick_cache and moka
   --cores=N,M             repeat with N and M cores for each contender (needs taskset)
   --no-install            skip contenders that are not installed
   --out=FOLDER            folder for the results; default: bench/results`;
@@ -46,6 +47,7 @@ export function parseArguments(args) {
       quick: { type: "boolean", default: false },
       list: { type: "boolean", default: false },
       micro: { type: "boolean", default: false },
+      caches: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
       "no-install": { type: "boolean", default: false },
       contenders: { type: "string" },
@@ -78,6 +80,7 @@ export function parseArguments(args) {
     quick: values.quick,
     list: values.list,
     micro: values.micro,
+    caches: values.caches,
     help: values.help,
     install: !values["no-install"] && !values.quick,
     scenarios: positionals,

@@ -4,8 +4,8 @@ import { existsSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { rustProgram } from "../measure/rust-program.mjs";
 import { copyTables } from "./copy-tables.mjs";
-import { lanceProgram } from "./lance-build.mjs";
 import { startProgram } from "./program.mjs";
 import { sql } from "./sql.mjs";
 
@@ -59,7 +59,12 @@ export const lance = {
   copiesTablesOf: "joust",
   async checkAvailable({ install }) {
     try {
-      program = await lanceProgram({ build: install });
+      program = await rustProgram({
+        name: "lance_in_process",
+        // It contains no code of joust, so that a change of joust does not recompile it.
+        inputs: ["crates/joust-core/benches/lance_in_process"],
+        build: install,
+      });
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }

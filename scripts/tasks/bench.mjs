@@ -1,5 +1,6 @@
 import { parseArguments, usage } from "../../bench/arguments.mjs";
 import { contenders } from "../../bench/contenders/all.mjs";
+import { compareCaches } from "../../bench/micro/caches.mjs";
 import { htmlReport } from "../../bench/report/html.mjs";
 import { seriesHtml, seriesText } from "../../bench/report/series.mjs";
 import { textReport } from "../../bench/report/text.mjs";
@@ -16,6 +17,7 @@ export async function run(args) {
   if (options.help) return show(usage);
   if (options.list) return show(listing());
   if (options.micro) return show(await micro(options));
+  if (options.caches) return show(await compareCaches());
   return options.scale || options.cores ? series(options) : compare(options);
 }
 
