@@ -25,7 +25,8 @@ export async function rustProgram({ name, inputs, build }) {
 /** @param {string} name */
 async function compile(name) {
   let output = "";
-  const args = ["build", "--release", "--package", "joust-core", "--bench", name];
+  // For the package alone, cargo would choose other features, and compile Lance a second time.
+  const args = ["build", "--release", "--workspace", "--bench", name];
   const code = await cargo([...args, "--message-format", "json-render-diagnostics"], {
     stdio: ["ignore", "pipe", "inherit"],
     onOutput: (chunk) => {

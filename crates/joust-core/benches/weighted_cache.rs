@@ -4,7 +4,7 @@
 //! version of a table, such as those of filters, opened indexes and rows: a commit gives them new keys. The others name
 //! files, such as those of text segments and fragments: they stay. The values are few and large.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::print_stdout)]
 
 #[allow(dead_code, unused_imports)]
 #[path = "../src/weighted_cache.rs"]
@@ -21,9 +21,9 @@ use weighted_cache::WeightedCache;
 mod error {
     pub type Result<T> = std::result::Result<T, super::Error>;
 }
+use error::Result;
 
-#[derive(Debug)]
-pub struct Error;
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// A value of a table, and the version of the table or 0.
 type Key = (u64, u64);
@@ -55,7 +55,7 @@ impl quick_cache::Weighter<Key, Value> for AtMost {
 }
 
 impl Cache {
-    fn all() -> [(&'static str, Self); 6] {
+    fn all() -> Result<[(&'static str, Self); 6]> {
         // One shard, because a value may be a large part of the capacity.
         let quick = |hot: f64| {
             let options = quick_cache::OptionsBuilder::new()
@@ -64,31 +64,31 @@ impl Cache {
                 .weight_capacity(CAPACITY)
                 .hot_allocation(hot)
                 .build()
-                .unwrap();
-            Self::Quick(quick_cache::sync::Cache::with_options(
+                .map_err(|error| format!("{error:?}"))?;
+            Ok::<_, Error>(Self::Quick(quick_cache::sync::Cache::with_options(
                 options,
                 AtMost((CAPACITY as f64 * hot) as u64),
                 Default::default(),
                 Default::default(),
-            ))
+            )))
         };
         let moka = |policy| {
             let weight = |_: &Key, value: &Value| (**value).min(CAPACITY) as u32;
             let builder = moka::future::Cache::builder().max_capacity(CAPACITY);
             Self::Moka(builder.weigher(weight).eviction_policy(policy).build())
         };
-        [
+        Ok([
             ("joust", Self::Own(WeightedCache::new(CAPACITY as usize))),
-            ("quick_cache, 97 % hot", quick(0.97)),
-            ("quick_cache, 80 % hot", quick(0.8)),
-            ("quick_cache, 50 % hot", quick(0.5)),
+            ("quick_cache, 97 % hot", quick(0.97)?),
+            ("quick_cache, 80 % hot", quick(0.8)?),
+            ("quick_cache, 50 % hot", quick(0.5)?),
             ("moka, LRU", moka(EvictionPolicy::lru())),
             ("moka, TinyLFU", moka(EvictionPolicy::tiny_lfu())),
-        ]
+        ])
     }
 
     /// The value of a key. If it is not cached, it is made and counted.
-    async fn get(&self, key: Key, weight: u64, made: &AtomicU64) -> Value {
+    async fn get(&self, key: Key, weight: u64, made: &AtomicU64) -> Result<Value> {
         let make = || {
             made.fetch_add(1, Ordering::Relaxed);
             Arc::new(weight)
@@ -96,61 +96,61 @@ impl Cache {
         match self {
             Self::Own(cache) => {
                 let value = cache.get(&key, async || Ok((make(), weight as usize)));
-                value.await.unwrap()
+                value.await
             }
             Self::Quick(cache) => {
                 let value = cache.get_or_insert_async(&key, async { Ok::<_, Error>(make()) });
-                value.await.unwrap()
+                value.await
             }
             Self::Moka(cache) => {
                 let value = cache.try_get_with_by_ref(&key, async { Ok::<_, Error>(make()) });
-                value.await.unwrap()
+                value.await.map_err(|error| error.to_string().into())
             }
         }
     }
 }
 
-fn main() {
+fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .build()
-        .unwrap();
+        .build()?;
     println!(
         "{:<24}{:>10}{:>15}{:>20}{:>20}{:>20}",
         "", "hit, ns", "2 threads, ns", "made, 70 % full", "made, 105 % full", "made, too heavy"
     );
-    for (name, cache) in Cache::all() {
+    for (name, cache) in Cache::all()? {
         let cache = Arc::new(cache);
-        let alone = runtime.block_on(hits(&cache));
+        let alone = runtime.block_on(hits(&cache))?;
         let both = runtime.block_on(async {
             let [one, other] = [cache.clone(), cache.clone()]
                 .map(|cache| tokio::spawn(async move { hits(&cache).await }));
-            (one.await.unwrap() + other.await.unwrap()) / 2.0
-        });
-        let most = runtime.block_on(reads(&cache, 70));
-        let more = runtime.block_on(reads(&cache, 105));
-        let heavy = runtime.block_on(too_heavy(&cache));
+            Ok::<_, Error>((one.await?? + other.await??) / 2.0)
+        })?;
+        let most = runtime.block_on(reads(&cache, 70))?;
+        let more = runtime.block_on(reads(&cache, 105))?;
+        let heavy = runtime.block_on(too_heavy(&cache))?;
         println!("{name:<24}{alone:>10.0}{both:>15.0}{most:>20.1}{more:>20.1}{heavy:>20}");
     }
+    Ok(())
 }
 
 /// Nanoseconds of a hit.
-async fn hits(cache: &Cache) -> f64 {
+async fn hits(cache: &Cache) -> Result<f64> {
     let made = AtomicU64::new(0);
     let key = |n: u64| (n % 64, 0);
     for n in 0..64 {
-        cache.get(key(n), 1_000, &made).await;
+        cache.get(key(n), 1_000, &made).await?;
     }
     let begin = Instant::now();
     for n in 0..HITS {
-        std::hint::black_box(cache.get(key(n), 1_000, &made).await);
+        std::hint::black_box(cache.get(key(n), 1_000, &made).await?);
     }
-    begin.elapsed().as_nanos() as f64 / HITS as f64
+    Ok(begin.elapsed().as_nanos() as f64 / HITS as f64)
 }
 
 /// The number of values that 1,000 reads make, with a commit to one of the tables. The values of the newest versions fill
 /// a part of the cache, in percent. At least 5 values have to be made: those with the new version.
-async fn reads(cache: &Cache, percent: u64) -> f64 {
+async fn reads(cache: &Cache, percent: u64) -> Result<f64> {
     let mut random = SplitMix64(7);
     // No earlier call has used these versions.
     let mut versions = [percent << 32; TABLES as usize];
@@ -169,18 +169,18 @@ async fn reads(cache: &Cache, percent: u64) -> f64 {
             _ => 0,
         };
         let key = ((percent * TABLES + table) * VALUES + value, version);
-        cache.get(key, part * (value % 4 * 2 + 1), &made).await;
+        cache.get(key, part * (value % 4 * 2 + 1), &made).await?;
     }
-    made.load(Ordering::Relaxed) as f64 * 1e3 / READS as f64
+    Ok(made.load(Ordering::Relaxed) as f64 * 1e3 / READS as f64)
 }
 
 /// How often 100 reads of a value that is heavier than the cache make it.
-async fn too_heavy(cache: &Cache) -> u64 {
+async fn too_heavy(cache: &Cache) -> Result<u64> {
     let made = AtomicU64::new(0);
     for _ in 0..100 {
-        cache.get((u64::MAX, 0), CAPACITY + 1, &made).await;
+        cache.get((u64::MAX, 0), CAPACITY + 1, &made).await?;
     }
-    made.load(Ordering::Relaxed)
+    Ok(made.load(Ordering::Relaxed))
 }
 
 /// A random number generator that needs no crate.
