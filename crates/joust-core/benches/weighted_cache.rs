@@ -35,7 +35,7 @@ const HITS: u64 = 2_000_000;
 const READS: u64 = 200_000;
 const READS_PER_COMMIT: u64 = 1_000;
 const TABLES: u64 = 4;
-const VALUES: u64 = 10;
+const SMALL_VALUES: u64 = 100_000;
 
 enum Cache {
     Own(WeightedCache<Key, Value>),
@@ -115,8 +115,15 @@ fn main() -> Result<()> {
         .worker_threads(2)
         .build()?;
     println!(
-        "{:<24}{:>10}{:>15}{:>20}{:>20}{:>20}",
-        "", "hit, ns", "2 threads, ns", "made, 70 % full", "made, 105 % full", "made, too heavy"
+        "{:<24}{:>10}{:>15}{:>14}{:>20}{:>20}{:>20}{:>20}",
+        "",
+        "hit, ns",
+        "2 threads, ns",
+        "eviction, ns",
+        "made, 70 % full",
+        "made, 105 % full",
+        "heavy, 70 % full",
+        "made, too heavy"
     );
     for (name, cache) in Cache::all()? {
         let cache = Arc::new(cache);
@@ -126,10 +133,14 @@ fn main() -> Result<()> {
                 .map(|cache| tokio::spawn(async move { hits(&cache).await }));
             Ok::<_, Error>((one.await?? + other.await??) / 2.0)
         })?;
-        let most = runtime.block_on(reads(&cache, 70))?;
-        let more = runtime.block_on(reads(&cache, 105))?;
+        let most = runtime.block_on(reads(&cache, 70, 10))?;
+        let more = runtime.block_on(reads(&cache, 105, 10))?;
+        let few = runtime.block_on(reads(&cache, 70, 1))?;
+        let eviction = runtime.block_on(evictions(&cache))?;
         let heavy = runtime.block_on(too_heavy(&cache))?;
-        println!("{name:<24}{alone:>10.0}{both:>15.0}{most:>20.1}{more:>20.1}{heavy:>20}");
+        println!(
+            "{name:<24}{alone:>10.0}{both:>15.0}{eviction:>14.0}{most:>20.1}{more:>20.1}{few:>20.1}{heavy:>20}"
+        );
     }
     Ok(())
 }
@@ -148,14 +159,32 @@ async fn hits(cache: &Cache) -> Result<f64> {
     Ok(begin.elapsed().as_nanos() as f64 / HITS as f64)
 }
 
+/// Nanoseconds to cache a small value in place of another one, while many are cached.
+async fn evictions(cache: &Cache) -> Result<f64> {
+    let made = AtomicU64::new(0);
+    let weight = CAPACITY / SMALL_VALUES;
+    let key = |n: u64| (n, u64::MAX);
+    for n in 0..SMALL_VALUES {
+        cache.get(key(n), weight, &made).await?;
+    }
+    let new = 1_000;
+    let begin = Instant::now();
+    for n in SMALL_VALUES..SMALL_VALUES + new {
+        cache.get(key(n), weight, &made).await?;
+    }
+    Ok(begin.elapsed().as_nanos() as f64 / new as f64)
+}
+
 /// The number of values that 1,000 reads make, with a commit to one of the tables. The values of the newest versions fill
-/// a part of the cache, in percent. At least 5 values have to be made: those with the new version.
-async fn reads(cache: &Cache, percent: u64) -> Result<f64> {
+/// a part of the cache, in percent; each table has as many as `values` says. With one value, few and heavy ones fill the
+/// cache, and a commit gives each a new version.
+async fn reads(cache: &Cache, percent: u64, values: u64) -> Result<f64> {
     let mut random = SplitMix64(7);
     // No earlier call has used these versions.
-    let mut versions = [percent << 32; TABLES as usize];
-    // Weights of 1, 3, 5 and 7 parts. All values of a table have 36 parts.
-    let part = CAPACITY * percent / 100 / TABLES / 36;
+    let mut versions = [(percent * 100 + values) << 32; TABLES as usize];
+    // Values weigh 1, 3, 5 or 7 parts.
+    let parts = |value: u64| value % 4 * 2 + 1;
+    let part = CAPACITY * percent / 100 / TABLES / (0..values).map(parts).sum::<u64>();
     let made = AtomicU64::new(0);
     for read in 1..=READS {
         if read % READS_PER_COMMIT == 0 {
@@ -163,13 +192,13 @@ async fn reads(cache: &Cache, percent: u64) -> Result<f64> {
         }
         let table = random.next() % TABLES;
         // Few values get most reads.
-        let value = (random.next() % VALUES).min(random.next() % VALUES);
+        let value = (random.next() % values).min(random.next() % values);
         let version = match value % 2 {
             0 => versions[table as usize],
             _ => 0,
         };
-        let key = ((percent * TABLES + table) * VALUES + value, version);
-        cache.get(key, part * (value % 4 * 2 + 1), &made).await?;
+        let key = (((percent * TABLES + table) << 8) + value, version);
+        cache.get(key, part * parts(value), &made).await?;
     }
     Ok(made.load(Ordering::Relaxed) as f64 * 1e3 / READS as f64)
 }

@@ -1,13 +1,16 @@
 //! A cache with a limit of the total weight.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
+
+/// Weight of an entry besides its value.
+const FIXED: usize = 256;
 
 /// Values by key, up to a total weight; the least recently used are evicted first. If several callers request the same
 /// missing value, one computes it and the others wait for it.
@@ -17,25 +20,22 @@ pub struct WeightedCache<K, V> {
 }
 
 struct Slots<K, V> {
-    by_key: HashMap<K, Slot<V>>,
+    by_key: LruCache<K, Slot<V>>,
     weight: usize,
-    clock: u64,
 }
 
 struct Slot<V> {
     cell: Arc<OnceCell<V>>,
     /// 0 while the value is being computed.
     weight: usize,
-    used: u64,
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     pub fn new(capacity: usize) -> Self {
         Self {
             slots: Mutex::new(Slots {
-                by_key: HashMap::new(),
+                by_key: LruCache::unbounded(),
                 weight: 0,
-                clock: 0,
             }),
             capacity,
         }
@@ -46,68 +46,55 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
         self.capacity
     }
 
-    /// The value of a key; `make` returns it with its weight, to which a fixed weight is added.
-    pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
-        let cell = self.cell(key);
-        if let Some(value) = cell.get() {
-            return Ok(value.clone());
-        }
-        // Boxed, so that the future of a cache hit is small.
-        Box::pin(async {
-            let making = Making {
-                cache: self,
-                key,
-                cell,
-            };
-            let mut made = None;
-            let value = making
-                .cell
-                .get_or_try_init(|| async {
-                    let (value, weight) = make().await?;
-                    made = Some(weight);
-                    Ok::<_, crate::Error>(value)
-                })
-                .await?
-                .clone();
-            if let Some(weight) = made {
-                self.weigh(key, &making.cell, weight);
-            }
-            Ok(value)
-        })
-        .await
+    /// The value, if it is cached. This counts as a use.
+    pub fn cached(&self, key: &K) -> Option<V> {
+        self.slots.lock().by_key.get(key)?.cell.get().cloned()
     }
 
-    /// The value, if it is cached.
-    pub fn peek(&self, key: &K) -> Option<V> {
-        let mut slots = self.slots.lock();
-        slots.clock += 1;
-        let now = slots.clock;
-        let slot = slots.by_key.get_mut(key)?;
-        slot.used = now;
-        slot.cell.get().cloned()
+    /// The value of a key; `make` returns it with its weight, to which a fixed weight is added. A value that is heavier
+    /// than the capacity is cached alone.
+    pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
+        if let Some(value) = self.cached(key) {
+            return Ok(value);
+        }
+        // Boxed, so that the future of a cache hit is small.
+        Box::pin(self.computed(key, make)).await
+    }
+
+    async fn computed(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
+        let making = Making {
+            cache: self,
+            key,
+            cell: self.cell(key),
+        };
+        let mut made = None;
+        let value = making
+            .cell
+            .get_or_try_init(|| async {
+                let (value, weight) = make().await?;
+                made = Some(weight);
+                Ok::<_, crate::Error>(value)
+            })
+            .await?
+            .clone();
+        if let Some(weight) = made {
+            drop(self.weigh(key, &making.cell, weight + FIXED));
+        }
+        Ok(value)
     }
 
     fn cell(&self, key: &K) -> Arc<OnceCell<V>> {
         let mut slots = self.slots.lock();
-        slots.clock += 1;
-        let now = slots.clock;
-        if let Some(slot) = slots.by_key.get_mut(key) {
-            slot.used = now;
-            return slot.cell.clone();
-        }
-        let cell = Arc::new(OnceCell::new());
-        let slot = Slot {
-            cell: cell.clone(),
+        let slot = slots.by_key.get_or_insert_mut_ref(key, || Slot {
+            cell: Arc::new(OnceCell::new()),
             weight: 0,
-            used: now,
-        };
-        slots.by_key.insert(key.clone(), slot);
-        cell
+        });
+        slot.cell.clone()
     }
 
-    fn weigh(&self, key: &K, cell: &Arc<OnceCell<V>>, weight: usize) {
-        /// Weight of an entry besides its value.
-        const FIXED: usize = 256;
+    /// Counts a new value, and returns those that it evicted: the caller drops them, which may take long, while the
+    /// slots are not locked.
+    fn weigh(&self, key: &K, cell: &Arc<OnceCell<V>>, weight: usize) -> Vec<Slot<V>> {
         let mut slots = self.slots.lock();
         // The slot may have been evicted, and another created, while the value was being computed.
         let Some(slot) = slots
@@ -115,22 +102,31 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
             .get_mut(key)
             .filter(|slot| Arc::ptr_eq(&slot.cell, cell))
         else {
-            return;
+            return Vec::new();
         };
-        slot.weight = weight + FIXED;
-        slots.weight += weight + FIXED;
-        while slots.weight > self.capacity && slots.by_key.len() > 1 {
-            let oldest = slots
-                .by_key
-                .iter()
-                .filter(|(_, slot)| slot.weight > 0)
-                .min_by_key(|(_, slot)| slot.used)
-                .map(|(key, _)| key.clone());
-            let Some(slot) = oldest.and_then(|key| slots.by_key.remove(&key)) else {
-                return;
-            };
-            slots.weight -= slot.weight;
+        slot.weight = weight;
+        slots.weight += weight;
+        let mut kept = Vec::new();
+        let mut evicted = Vec::new();
+        while slots.weight > self.capacity
+            && let Some((oldest, slot)) = slots.by_key.pop_lru()
+        {
+            let is_new = Arc::ptr_eq(&slot.cell, cell);
+            if is_new || slot.weight == 0 {
+                kept.push((oldest, slot));
+            } else {
+                slots.weight -= slot.weight;
+                evicted.push(slot);
+            }
+            // The new value is the most recently used one: no other is left.
+            if is_new {
+                break;
+            }
         }
+        for (key, slot) in kept {
+            slots.by_key.put(key, slot);
+        }
+        evicted
     }
 }
 
@@ -146,14 +142,14 @@ impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
     fn drop(&mut self) {
         let cell = std::mem::take(&mut self.cell);
         let mut slots = self.cache.slots.lock();
-        let Some(slot) = slots.by_key.get(self.key) else {
+        let Some(slot) = slots.by_key.peek(self.key) else {
             return;
         };
         let is_its_own = Arc::ptr_eq(&slot.cell, &cell);
         // While the slots are locked, so that exactly the last caller removes the slot.
         drop(cell);
         if is_its_own && !slot.cell.initialized() && Arc::strong_count(&slot.cell) == 1 {
-            slots.by_key.remove(self.key);
+            slots.by_key.pop(self.key);
         }
     }
 }
@@ -218,7 +214,10 @@ mod tests {
             assert_eq!(made.unwrap(), 7);
         });
         let slots = cache.slots.lock();
-        assert_eq!(slots.by_key.keys().collect::<Vec<_>>(), [&3]);
+        assert_eq!(
+            slots.by_key.iter().map(|(key, _)| key).collect::<Vec<_>>(),
+            [&3]
+        );
     }
 
     #[test]
@@ -227,11 +226,34 @@ mod tests {
         for key in [1, 2] {
             block(cache.get(&key, async || Ok((key, 1_000)))).unwrap();
         }
-        assert_eq!(cache.peek(&1), Some(1));
+        assert_eq!(cache.cached(&1), Some(1));
         block(cache.get(&3, async || Ok((3, 1_000)))).unwrap();
         assert_eq!(
-            (cache.peek(&1), cache.peek(&2), cache.peek(&3)),
+            (cache.cached(&1), cache.cached(&2), cache.cached(&3)),
             (Some(1), None, Some(3))
         );
+        assert_eq!(cache.slots.lock().weight, 2 * (1_000 + FIXED));
+    }
+
+    #[test]
+    fn a_value_that_is_heavier_than_the_cache_is_cached_alone() {
+        let cache = WeightedCache::new(10_000);
+        block(cache.get(&1, async || Ok((1, 1_000)))).unwrap();
+        block(async {
+            // This computation begins first and ends last.
+            let slow = cache.get(&2, async || {
+                tokio::task::yield_now().await;
+                Ok((2, 1_000))
+            });
+            let (slow, heavy) = tokio::join!(slow, cache.get(&3, async || Ok((3, 1_000_000))));
+            assert_eq!((slow.unwrap(), heavy.unwrap()), (2, 3));
+        });
+        assert_eq!(
+            (cache.cached(&1), cache.cached(&2), cache.cached(&3)),
+            (None, Some(2), None)
+        );
+        block(cache.get(&3, async || Ok((3, 1_000_000)))).unwrap();
+        assert_eq!((cache.cached(&2), cache.cached(&3)), (None, Some(3)));
+        assert_eq!(cache.slots.lock().weight, 1_000_000 + FIXED);
     }
 }

@@ -102,7 +102,7 @@ impl RowCaches {
         let all = |weight: &dyn Fn(&ArrayRef) -> usize| -> usize {
             column.fragments.iter().map(weight).sum()
         };
-        let weight = |column: &ArrayRef| match self.sorted_lookup.peek(&address(column)) {
+        let weight = |column: &ArrayRef| match self.sorted_lookup.cached(&address(column)) {
             Some(known) => known.1.weight(column),
             None => SortedLookup::weight_of(column),
         };
@@ -118,7 +118,7 @@ impl RowCaches {
         filter: &str,
     ) -> Option<Arc<FilterPrefix>> {
         self.filter_prefixes
-            .peek(&(VersionKey::of(dataset), filter.to_string()))
+            .cached(&(VersionKey::of(dataset), filter.to_string()))
     }
 
     /// Builds the sorted lookups of a column, where rows are looked up by it.
