@@ -20,24 +20,6 @@ const UNAUTHENTICATED = {
   perAddress: { perSecond: 5, burst: 20 },
 } as const;
 
-/**
- * The limits of a server without a file. Its only budget is one that no person notices: without it, a flood of requests
- * without a key takes the CPUs from all callers.
- */
-export const rulesWithoutFile: LimitRules = {
-  defaults: { caller: {}, namespace: {} },
-  keys: {},
-  users: {},
-  groups: {},
-  roles: {},
-  namespaces: {},
-  unauthenticated: {
-    total: { perSecond: 2_000, burst: 4_000 },
-    perAddress: { perSecond: 500, burst: 1_000 },
-    trustedProxies: [],
-  },
-};
-
 /** Seconds of uploads that a caller may send at once if the file sets no burst. */
 const UPLOAD_BURST_SECONDS = 10;
 

@@ -54,6 +54,24 @@ export interface LimitRules {
   };
 }
 
+/**
+ * The limits of a server without a file. Its only budget is one that no person notices: without it, a flood of requests
+ * without a key takes the CPUs from all callers.
+ */
+export const rulesWithoutFile: LimitRules = {
+  defaults: { caller: {}, namespace: {} },
+  keys: {},
+  users: {},
+  groups: {},
+  roles: {},
+  namespaces: {},
+  unauthenticated: {
+    total: { perSecond: 2_000, burst: 4_000 },
+    perAddress: { perSecond: 500, burst: 1_000 },
+    trustedProxies: [],
+  },
+};
+
 /** The members of an identity that select its limits. */
 export interface LimitedCaller {
   readonly id: string;

@@ -3,10 +3,9 @@ import type { Config } from "../config/config.js";
 import { ErrorCode, hasCode } from "../foundation/errors.js";
 import { FileWatch } from "../foundation/file-watch.js";
 import { ActiveJobs } from "../limits/active-jobs.js";
-import { readLimitFile, rulesWithoutFile } from "../limits/limit-file.js";
 import { LimitMemory } from "../limits/limit-memory.js";
 import type { LimitOwner } from "../limits/limit-owner.js";
-import type { LimitRules } from "../limits/limit-rules.js";
+import { type LimitRules, rulesWithoutFile } from "../limits/limit-rules.js";
 import { Limiter } from "../limits/limiter.js";
 import { StorageUsage } from "../limits/storage-usage.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -20,11 +19,17 @@ export interface ServerLimits {
 }
 
 /** Reads the limits file if there is one. @throws ConfigError */
-export function openLimits({ limitsFile: file }: Config): ServerLimits {
+export async function openLimits({ limitsFile: file }: Config): Promise<ServerLimits> {
   const memory = new LimitMemory();
   if (file === undefined) return { rules: rulesWithoutFile, memory };
   const watch = new FileWatch([file]);
-  return { source: { file, watch }, rules: readLimitFile(file), memory };
+  return { source: { file, watch }, rules: await readLimits(file), memory };
+}
+
+/** A server without a limits file does not load the YAML parser: it has 73 modules. */
+async function readLimits(file: string): Promise<LimitRules> {
+  const { readLimitFile } = await import("../limits/limit-file.js");
+  return readLimitFile(file);
 }
 
 /** The limits that need the catalog: the main thread decides them for all threads. */
@@ -65,7 +70,7 @@ export async function reloadLimits(
 ): Promise<void> {
   if (!source) return;
   try {
-    const rules = readLimitFile(source.file);
+    const rules = await readLimits(source.file);
     await Promise.all(servers.map((server) => server.setLimits(rules)));
     log.info("reloaded the limits");
   } catch (err) {

@@ -53,7 +53,7 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
   checkTransport(given);
   const functions = given.functions && (await checkPython(given.functions, log));
   const config = { ...given, ...(functions && { functions }) };
-  const limits = openLimits(config);
+  const limits = await openLimits(config);
   const audit = await openAudit(config, log);
   forwardEngineLog(log);
   await startTracing(config.otlp, log, "main");

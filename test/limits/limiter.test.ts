@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { parseLimits, rulesWithoutFile } from "../../src/limits/limit-file.js";
+import { parseLimits } from "../../src/limits/limit-file.js";
 import { LimitMemory } from "../../src/limits/limit-memory.js";
 import type { LimitOwner, StorageLimit } from "../../src/limits/limit-owner.js";
+import { rulesWithoutFile } from "../../src/limits/limit-rules.js";
 import { Limiter, type StoredTable } from "../../src/limits/limiter.js";
 import type { LimitedWork, RequestAdmission } from "../../src/limits/request-admission.js";
 
