@@ -1,8 +1,9 @@
-//! The weighted cache beside `quick_cache` and `moka`: the time of a hit, and the values that are made again.
+//! The weighted cache beside `quick_cache` and `moka`: the time of a hit and of an eviction, and the values that are made
+//! again.
 //!
 //! `npm run bench -- --caches` runs it and prints a table. The keys are like those of the engine. Half of them have the
 //! version of a table, such as those of filters, opened indexes and rows: a commit gives them new keys. The others name
-//! files, such as those of text segments and fragments: they stay. The values are few and large.
+//! files, such as those of text segments and fragments: they stay. The values that are counted are few and large.
 
 #![allow(clippy::print_stdout)]
 
@@ -135,11 +136,11 @@ fn main() -> Result<()> {
         })?;
         let most = runtime.block_on(reads(&cache, 70, 10))?;
         let more = runtime.block_on(reads(&cache, 105, 10))?;
-        let few = runtime.block_on(reads(&cache, 70, 1))?;
+        let one_each = runtime.block_on(reads(&cache, 70, 1))?;
         let eviction = runtime.block_on(evictions(&cache))?;
-        let heavy = runtime.block_on(too_heavy(&cache))?;
+        let too_heavy = runtime.block_on(too_heavy(&cache))?;
         println!(
-            "{name:<24}{alone:>10.0}{both:>15.0}{eviction:>14.0}{most:>20.1}{more:>20.1}{few:>20.1}{heavy:>20}"
+            "{name:<24}{alone:>10.0}{both:>15.0}{eviction:>14.0}{most:>20.1}{more:>20.1}{one_each:>20.1}{too_heavy:>20}"
         );
     }
     Ok(())
@@ -159,7 +160,7 @@ async fn hits(cache: &Cache) -> Result<f64> {
     Ok(begin.elapsed().as_nanos() as f64 / HITS as f64)
 }
 
-/// Nanoseconds to cache a small value in place of another one, while many are cached.
+/// Nanoseconds to make a small value and to cache it in place of another one, while many are cached.
 async fn evictions(cache: &Cache) -> Result<f64> {
     let made = AtomicU64::new(0);
     let weight = CAPACITY / SMALL_VALUES;
@@ -167,7 +168,7 @@ async fn evictions(cache: &Cache) -> Result<f64> {
     for n in 0..SMALL_VALUES {
         cache.get(key(n), weight, &made).await?;
     }
-    let new = 1_000;
+    let new = SMALL_VALUES;
     let begin = Instant::now();
     for n in SMALL_VALUES..SMALL_VALUES + new {
         cache.get(key(n), weight, &made).await?;
@@ -176,8 +177,8 @@ async fn evictions(cache: &Cache) -> Result<f64> {
 }
 
 /// The number of values that 1,000 reads make, with a commit to one of the tables. The values of the newest versions fill
-/// a part of the cache, in percent; each table has as many as `values` says. With one value, few and heavy ones fill the
-/// cache, and a commit gives each a new version.
+/// a part of the cache, in percent; each table has as many as `values` says. With one value, four heavy ones fill the
+/// cache, and a commit gives one of them a new key.
 async fn reads(cache: &Cache, percent: u64, values: u64) -> Result<f64> {
     let mut random = SplitMix64(7);
     // No earlier call has used these versions.

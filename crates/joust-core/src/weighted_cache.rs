@@ -1,6 +1,6 @@
 //! A cache with a limit of the total weight.
 
-use std::hash::Hash;
+use std::hash::{Hash, RandomState};
 use std::sync::Arc;
 
 use lru::LruCache;
@@ -14,13 +14,16 @@ const FIXED: usize = 256;
 
 /// Values by key, up to a total weight; the least recently used are evicted first. If several callers request the same
 /// missing value, one computes it and the others wait for it.
+///
+/// Values are cheap to clone (an `Arc`): the cache clones them while it is locked.
 pub struct WeightedCache<K, V> {
     slots: Mutex<Slots<K, V>>,
     capacity: usize,
 }
 
 struct Slots<K, V> {
-    by_key: LruCache<K, Slot<V>>,
+    /// Keys contain filters that clients send, so the hash function is one that resists chosen keys.
+    by_key: LruCache<K, Slot<V>, RandomState>,
     weight: usize,
 }
 
@@ -34,7 +37,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     pub fn new(capacity: usize) -> Self {
         Self {
             slots: Mutex::new(Slots {
-                by_key: LruCache::unbounded(),
+                by_key: LruCache::unbounded_with_hasher(RandomState::new()),
                 weight: 0,
             }),
             capacity,
@@ -52,7 +55,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     }
 
     /// The value of a key; `make` returns it with its weight, to which a fixed weight is added. A value that is heavier
-    /// than the capacity is cached alone.
+    /// than the capacity is cached without others, until another one is computed.
     pub async fn get(&self, key: &K, make: impl AsyncFnOnce() -> Result<(V, usize)>) -> Result<V> {
         if let Some(value) = self.cached(key) {
             return Ok(value);
@@ -96,7 +99,7 @@ impl<K: Eq + Hash + Clone, V: Clone> WeightedCache<K, V> {
     /// slots are not locked.
     fn weigh(&self, key: &K, cell: &Arc<OnceCell<V>>, weight: usize) -> Vec<Slot<V>> {
         let mut slots = self.slots.lock();
-        // The slot may have been evicted, and another created, while the value was being computed.
+        // A slot without a weight is not evicted. Should it be missing all the same, the value is not cached.
         let Some(slot) = slots
             .by_key
             .get_mut(key)
@@ -142,13 +145,17 @@ impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
     fn drop(&mut self) {
         let cell = std::mem::take(&mut self.cell);
         let mut slots = self.cache.slots.lock();
-        let Some(slot) = slots.by_key.peek(self.key) else {
+        let own = |slot: &&Slot<V>| Arc::ptr_eq(&slot.cell, &cell);
+        if slots.by_key.peek(self.key).filter(own).is_none() {
+            // The value in the cell may be large, and is dropped here if it was evicted.
+            drop(slots);
             return;
-        };
-        let is_its_own = Arc::ptr_eq(&slot.cell, &cell);
+        }
         // While the slots are locked, so that exactly the last caller removes the slot.
         drop(cell);
-        if is_its_own && !slot.cell.initialized() && Arc::strong_count(&slot.cell) == 1 {
+        let is_abandoned =
+            |slot: &&Slot<V>| !slot.cell.initialized() && Arc::strong_count(&slot.cell) == 1;
+        if slots.by_key.peek(self.key).filter(is_abandoned).is_some() {
             slots.by_key.pop(self.key);
         }
     }
@@ -157,6 +164,7 @@ impl<K: Eq + Hash, V> Drop for Making<'_, K, V> {
 #[cfg(test)]
 mod tests {
     use std::future::Future;
+    use std::sync::Weak;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use futures::FutureExt;
@@ -236,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_heavier_than_the_cache_is_cached_alone() {
+    fn a_value_that_is_heavier_than_the_cache_evicts_the_others_but_not_itself() {
         let cache = WeightedCache::new(10_000);
         block(cache.get(&1, async || Ok((1, 1_000)))).unwrap();
         block(async {
@@ -245,15 +253,63 @@ mod tests {
                 tokio::task::yield_now().await;
                 Ok((2, 1_000))
             });
-            let (slow, heavy) = tokio::join!(slow, cache.get(&3, async || Ok((3, 1_000_000))));
+            let heavy = async {
+                let heavy = cache.get(&3, async || Ok((3, 1_000_000))).await;
+                assert_eq!((cache.cached(&1), cache.cached(&3)), (None, Some(3)));
+                heavy
+            };
+            let (slow, heavy) = tokio::join!(slow, heavy);
             assert_eq!((slow.unwrap(), heavy.unwrap()), (2, 3));
         });
-        assert_eq!(
-            (cache.cached(&1), cache.cached(&2), cache.cached(&3)),
-            (None, Some(2), None)
-        );
-        block(cache.get(&3, async || Ok((3, 1_000_000)))).unwrap();
-        assert_eq!((cache.cached(&2), cache.cached(&3)), (None, Some(3)));
-        assert_eq!(cache.slots.lock().weight, 1_000_000 + FIXED);
+        assert_eq!((cache.cached(&2), cache.cached(&3)), (Some(2), None));
+        assert_eq!(cache.slots.lock().weight, 1_000 + FIXED);
+    }
+
+    #[test]
+    fn values_are_dropped_while_the_cache_is_not_locked() {
+        /// Uses its cache when it is dropped.
+        struct Watched(Weak<WeightedCache<u8, Arc<Watched>>>, Arc<AtomicUsize>);
+
+        impl Drop for Watched {
+            fn drop(&mut self) {
+                let Some(cache) = self.0.upgrade() else {
+                    return;
+                };
+                if cache.slots.try_lock().is_some() {
+                    self.1.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+
+        let cache = Arc::new(WeightedCache::new(2_000));
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let value = || {
+            (
+                Arc::new(Watched(Arc::downgrade(&cache), dropped.clone())),
+                1_000,
+            )
+        };
+        block(async {
+            let mut maker = Box::pin(cache.get(&1, async || {
+                tokio::task::yield_now().await;
+                Ok(value())
+            }));
+            let mut waiter = Box::pin(cache.get(&1, async || Ok(value())));
+            assert!(futures::poll!(&mut maker).is_pending());
+            assert!(futures::poll!(&mut waiter).is_pending());
+            drop(maker.await.unwrap());
+            drop(cache.get(&2, async || Ok(value())).await.unwrap());
+            assert_eq!(
+                dropped.load(Ordering::Relaxed),
+                0,
+                "the waiter has the value"
+            );
+            let mut again = Box::pin(cache.get(&1, std::future::pending));
+            assert!(futures::poll!(&mut again).is_pending());
+            drop(waiter);
+            assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        });
+        drop(block(cache.get(&3, async || Ok(value()))).unwrap());
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
     }
 }

@@ -43,8 +43,8 @@
 //! | synced blob files | `storage/fsync_blobs.rs` (`KnownBlobs`) | 500,000 entries, about 30 MB, then all are dropped | device and inode | the file has another creation time or size |
 //!
 //! No commit removes an entry of a cache with a share of the budget: a lookup for the new version has another key, and
-//! the entries of former versions are evicted by age. An evicted entry is computed again. Filters whose value may change
-//! between two evaluations (`now()`) are in no cache of rows.
+//! the entries of former versions are evicted when they are the least recently used. An evicted entry is computed
+//! again. Filters whose value may change between two evaluations (`now()`) are in no cache of rows.
 
 mod column;
 mod column_store;
