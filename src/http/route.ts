@@ -4,7 +4,7 @@ import { withCommonMembers } from "../api/validation/common-members.js";
 import { ParamReader } from "../api/validation/params.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
 
-/** A path of one dialect with its methods, operation, and compiled validators. */
+/** A path of one dialect with its methods, operation, and validators. */
 export interface Route {
   readonly operation: Operation;
   readonly dialect: Dialect;

@@ -1,15 +1,16 @@
 import type { TSchema } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler, type ValueError } from "@sinclair/typebox/compiler";
+import type { ValueError } from "@sinclair/typebox/compiler";
 import { invalidInput, type JoustError } from "../../foundation/errors.js";
+import { LazyCheck } from "./lazy-check.js";
 
-/** Validates the decoded JSON bodies of one operation. The constructor compiles the schema. */
+/** Validates the decoded JSON bodies of one operation. */
 export class BodyCheck {
-  readonly #check: TypeCheck<TSchema>;
+  readonly #check: LazyCheck;
   /** Optional members whose schema refuses null: null counts as absent. */
   readonly #optional: ReadonlySet<string>;
 
   constructor(schema: TSchema) {
-    this.#check = TypeCompiler.Compile(schema);
+    this.#check = new LazyCheck(schema);
     const required = new Set<string>(schema.required ?? []);
     const members: Record<string, TSchema> = schema.properties ?? {};
     const names = Object.keys(members).filter((name) => !required.has(name));
@@ -18,11 +19,11 @@ export class BodyCheck {
 
   /** @throws code 13; the message names the first invalid member and what it must be */
   validate(body: Record<string, unknown>): void {
-    if (this.#check.Check(body)) return;
+    if (this.#check.compiled.Check(body)) return;
     for (const name of this.#optional) {
       if (body[name] === null) delete body[name];
     }
-    const error = this.#check.Errors(body).First();
+    const error = this.#check.compiled.Errors(body).First();
     if (error) throw mismatch(error);
   }
 }

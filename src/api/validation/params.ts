@@ -1,9 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { invalidInput } from "../../foundation/errors.js";
 import type { RawParams } from "../operation.js";
 import { mismatch } from "./body-check.js";
 import { decode } from "./identifier.js";
+import { LazyCheck } from "./lazy-check.js";
 
 const empty: RawParams = Object.freeze({});
 
@@ -28,28 +28,30 @@ const decodePart = (part: string): string => decode(part.replaceAll("+", " "), "
 
 /** Converts the query parameters of one operation to the types of its schema and validates them. It drops unknown ones. */
 export class ParamReader {
-  readonly #check: TypeCheck<TSchema>;
+  readonly #check: LazyCheck;
   readonly #members: readonly { name: string; types: ReadonlySet<string> }[];
-  readonly #mayBeEmpty: boolean;
+  #mayBeEmpty: boolean | undefined;
 
   constructor(schema: TSchema) {
-    this.#check = TypeCompiler.Compile(schema);
+    this.#check = new LazyCheck(schema);
     this.#members = Object.entries((schema.properties ?? {}) as Record<string, TSchema>).map(
       ([name, member]) => ({ name, types: typesOf(member) }),
     );
-    this.#mayBeEmpty = this.#check.Check(empty);
   }
 
   /** @throws code 13; the message names the first invalid parameter and what it must be */
   read(raw: RawParams): Record<string, unknown> {
-    if (raw === empty && this.#mayBeEmpty) return empty as Record<string, unknown>;
+    if (raw === empty) {
+      this.#mayBeEmpty ??= this.#check.compiled.Check(empty);
+      if (this.#mayBeEmpty) return empty as Record<string, unknown>;
+    }
     const params: Record<string, unknown> = {};
     for (const { name, types } of this.#members) {
       const value = raw[name];
       if (value !== undefined) params[name] = convert(name, value, types);
     }
-    if (!this.#check.Check(params)) {
-      const error = this.#check.Errors(params).First();
+    if (!this.#check.compiled.Check(params)) {
+      const error = this.#check.compiled.Errors(params).First();
       if (error) throw mismatch(error);
     }
     return params;

@@ -3,9 +3,9 @@ import { openApiDocument } from "../../api/openapi/document.js";
 import { type Operation, operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 
-/** The operation that returns the OpenAPI document of `operations`. */
+/** The operation that returns the OpenAPI document of `operations`. The first request makes the document. */
 export function getOpenApiDocument(operations: readonly Operation[]): Operation {
-  const text = JSON.stringify(openApiDocument(operations));
+  let text: string | undefined;
   return operation({
     id: "GetOpenApiDocument",
     methods: ["GET"],
@@ -16,6 +16,9 @@ export function getOpenApiDocument(operations: readonly Operation[]): Operation 
     body: { kind: "none" },
     access: accessTo("nothing"),
     uses: [],
-    handle: () => ({ kind: "encoded", text }),
+    handle: () => {
+      text ??= JSON.stringify(openApiDocument(operations));
+      return { kind: "encoded", text };
+    },
   });
 }
