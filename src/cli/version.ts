@@ -1,13 +1,8 @@
-import { readFileSync } from "node:fs";
+import { packageManifest } from "../foundation/package-files.js";
 
 /** The output of `joust --version`: versions of joust, its engine and Lance, and the HTTP transport of this host. */
 export async function versionText(): Promise<string> {
-  return `joust ${version()}\n${await engineLine()}\nHTTP ${await transportLine()}\n`;
-}
-
-function version(): string {
-  const file = new URL("../../package.json", import.meta.url);
-  return JSON.parse(readFileSync(file, "utf8")).version;
+  return `joust ${packageManifest().version}\n${await engineLine()}\nHTTP ${await transportLine()}\n`;
 }
 
 async function engineLine(): Promise<string> {

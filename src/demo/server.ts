@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { packageFile } from "../foundation/package-files.js";
 
 /** The server of the demo. */
 export interface DemoServer {
@@ -13,7 +14,7 @@ export interface DemoServer {
 /** Starts `joust serve` on a free port. Resolves when it listens. */
 export function startServer(root: string): Promise<DemoServer> {
   const key = `joust_${randomBytes(32).toString("base64url")}`;
-  const main = fileURLToPath(new URL("../cli/main.js", import.meta.url));
+  const main = fileURLToPath(packageFile("dist/cli/main.js"));
   const args = [main, "serve", root, "--port", "0", "--log-level", "warn"];
   const child = spawn(process.execPath, args, {
     env: { ...process.env, JOUST_API_KEY: key },

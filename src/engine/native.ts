@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { packageManifest } from "../foundation/package-files.js";
 import { glibcVersion, platformName } from "../foundation/platform.js";
 import { loadFailure } from "./load-failure.js";
 
@@ -18,8 +18,7 @@ async function load(): Promise<Native> {
 
 /** The platforms of the platform packages. The release adds them to package.json: a checkout has none. */
 function published(): string[] {
-  const manifest = new URL("../../package.json", import.meta.url);
-  const { optionalDependencies = {} } = JSON.parse(readFileSync(manifest, "utf8"));
+  const { optionalDependencies = {} } = packageManifest();
   return Object.keys(optionalDependencies)
     .filter((name) => name.startsWith("joust-"))
     .map((name) => name.slice("joust-".length));

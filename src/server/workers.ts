@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { packageFile } from "../foundation/package-files.js";
 import type { Drainable } from "../http/drain.js";
 import type { LimitRules } from "../limits/limit-rules.js";
 import type { Threads } from "../tables/table-writes.js";
@@ -49,7 +50,7 @@ export class Workers implements Threads {
     for (let number = 2; number < count + 2; number++) {
       const name = `joust-http-${number}`;
       const workerData: WorkerInput = { ...input, name, number: number - 1 };
-      const worker = new Worker(new URL("./worker.js", import.meta.url), { name, workerData });
+      const worker = new Worker(packageFile("dist/server/worker.js"), { name, workerData });
       worker.on("error", (err) => log.error({ err, thread: name }, "a thread has failed"));
       worker.on("exit", () => void this.#onExit(name, log));
       const rpc = new ThreadRpc(worker, targets);

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { packageFile } from "../../foundation/package-files.js";
 import type { Reply } from "../operation.js";
 
 /** The files of the page at /docs, which shows the OpenAPI document with Swagger UI. */
@@ -38,7 +39,7 @@ export function docsPage(path: string): Reply | undefined {
   const [file, contentType] = files[path] as readonly [string, string];
   let bytes = cache.get(file);
   if (bytes === undefined) {
-    bytes = readFileSync(new URL(`docs/${file}`, import.meta.url));
+    bytes = readFileSync(packageFile(`dist/api/openapi/docs/${file}`));
     cache.set(file, bytes);
   }
   return { kind: "bytes", contentType, bytes, headers };

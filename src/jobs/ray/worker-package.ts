@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { type Zippable, zipSync } from "fflate";
+import { packageFile } from "../../foundation/package-files.js";
 
-/** The folder of the Python package, beside this file also in `dist`. */
-const FOLDER = "joust_worker";
+/** The name of the Python package, and of its folder. */
+const NAME = "joust_worker";
 
 /** Of all files: equal files make equal archives. Archives have local times, from 1980 on. */
 const TIME = new Date(1980, 0, 1);
@@ -17,11 +18,11 @@ export class WorkerPackage {
   readonly name: string;
 
   constructor() {
-    const folder = new URL(`${FOLDER}/`, import.meta.url);
+    const folder = packageFile(`dist/jobs/ray/${NAME}/`);
     const names = readdirSync(folder).filter((name) => name.endsWith(".py"));
     const files: Zippable = {};
     for (const name of names.sort()) {
-      files[`${FOLDER}/${name}`] = readFileSync(new URL(name, folder));
+      files[`${NAME}/${name}`] = readFileSync(new URL(name, folder));
     }
     this.archive = Buffer.from(zipSync(files, { mtime: TIME, attrs: MODE, os: UNIX }));
     const digest = createHash("sha256").update(this.archive).digest("hex");

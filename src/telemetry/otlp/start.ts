@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { packageManifest } from "../../foundation/package-files.js";
 import type { Logger } from "../logger.js";
 import { setTracing, tracing } from "../tracing.js";
 import type { Measure } from "./otlp-metrics.js";
@@ -22,7 +22,7 @@ export async function startTracing(
   if (!settings?.traces) return;
   const { OtlpTracing } = await import("./otlp-tracing.js");
   const resource = await prepare(settings, log);
-  setTracing(new OtlpTracing(resource, version(), { "thread.name": thread }));
+  setTracing(new OtlpTracing(resource, packageManifest().version, { "thread.name": thread }));
 }
 
 /** Sends the spans of this thread and stops recording. */
@@ -49,10 +49,5 @@ async function prepare({ instanceId }: OtlpSettings, log: Logger) {
   const { logDiagnostics } = await import("./diagnostics.js");
   const { otlpResource } = await import("./resource.js");
   logDiagnostics(log);
-  return otlpResource(version(), instanceId);
-}
-
-function version(): string {
-  const manifest = new URL("../../../package.json", import.meta.url);
-  return JSON.parse(readFileSync(manifest, "utf8")).version;
+  return otlpResource(packageManifest().version, instanceId);
 }
