@@ -1,4 +1,4 @@
-import { native } from "../../dist/engine/native.js";
+import { native } from "../../build/engine/native.js";
 
 const MILLISECONDS = 1_000;
 const REPEATED = 50;

@@ -1,29 +1,43 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { copyDocsPage } from "./docs-page.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
 import { root } from "./paths.mjs";
 import { copyWorkerPackage } from "./worker-package.mjs";
 
-const INPUTS = ["src", "tsconfig.json", "package-lock.json", "native/index.d.ts"];
+const INPUTS = [
+  "src",
+  "tsconfig.json",
+  "package.json",
+  "package-lock.json",
+  "native/index.d.ts",
+  "scripts/build/bundle.mjs",
+];
+/** The compiled modules, one for each source: some tests and benchmarks load single modules. */
+const MODULES = join(root, "build");
+/** What npm publishes. */
 const DIST = join(root, "dist");
 const STAMP = join(DIST, ".stamp");
 
 export function typescriptStale() {
-  return !isStamped(STAMP, fingerprint(INPUTS));
+  return !existsSync(MODULES) || !isStamped(STAMP, fingerprint(INPUTS));
 }
 
-export function buildTypescript() {
+/** Compiles the sources to build/, and bundles the modules in dist/. */
+export async function buildTypescript() {
   const inputs = fingerprint(INPUTS);
-  mkdirSync(DIST, { recursive: true });
-  removeOrphans("");
+  if (existsSync(MODULES)) removeOrphans("");
   const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
   try {
     execFileSync(process.execPath, [tsc, "--project", root], { stdio: ["ignore", 2, 2] });
   } catch {
     throw new Error("the TypeScript sources have type errors: see above");
   }
+  rmSync(DIST, { recursive: true, force: true });
+  // It imports npm packages, which this module may precede.
+  const { bundle } = await import("./bundle.mjs");
+  await bundle(MODULES, DIST);
   copyDocsPage(DIST);
   copyWorkerPackage(DIST);
   stamp(STAMP, inputs);
@@ -31,14 +45,14 @@ export function buildTypescript() {
 
 /** Removes compiled files without a source. */
 function removeOrphans(folder) {
-  for (const entry of readdirSync(join(DIST, folder), { withFileTypes: true })) {
+  for (const entry of readdirSync(join(MODULES, folder), { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (existsSync(join(root, "src", path))) removeOrphans(path);
-      else rmSync(join(DIST, path), { recursive: true });
+      else rmSync(join(MODULES, path), { recursive: true });
       continue;
     }
-    const source = path.replace(/(\.d\.ts|\.js)(\.map)?$/, ".ts");
-    if (source !== path && !existsSync(join(root, "src", source))) rmSync(join(DIST, path));
+    const source = path.replace(/(\.d\.ts|\.js)$/, ".ts");
+    if (source !== path && !existsSync(join(root, "src", source))) rmSync(join(MODULES, path));
   }
 }

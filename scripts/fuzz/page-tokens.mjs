@@ -40,9 +40,9 @@ export async function runPageTokens(target, seconds, signal, first = Date.now() 
 }
 
 async function compiledFunctions() {
-  const tokens = await import("../../dist/catalog/page-token.js");
-  const paging = await import("../../dist/api/paging.js");
-  const cursors = await import("../../dist/operations/rows/change-cursor.js");
+  const tokens = await import("../../build/catalog/page-token.js");
+  const paging = await import("../../build/api/paging.js");
+  const cursors = await import("../../build/operations/rows/change-cursor.js");
   return { ...tokens, ...paging, ...cursors };
 }
 

@@ -19,7 +19,25 @@ export function crateLicences(triple) {
     maxBuffer: 2 ** 28,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  return licenceText(linkedCrates(JSON.parse(output)), textsOf);
+  const introduction = "The engine of joust contains these Rust crates in compiled form.";
+  return licenceText(introduction, linkedCrates(JSON.parse(output)), textsOfCrate);
+}
+
+/**
+ * The licences of npm packages in node_modules as one text, like those of the crates.
+ *
+ * @param {string} introduction
+ * @param {string[]} names
+ */
+export function npmLicences(introduction, names) {
+  const packages = [...names].sort().map((name) => {
+    const folder = join(root, "node_modules", name);
+    const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const { version, license, author, repository } = manifest;
+    const authors = author ? [author.name ?? author] : [];
+    return { name, version, license, authors, repository: repository?.url ?? repository, folder };
+  });
+  return licenceText(introduction, packages, ({ folder }) => textsIn(folder));
 }
 
 /**
@@ -42,28 +60,30 @@ export function linkedCrates({ packages, resolve }) {
 }
 
 /**
- * @param {any[]} crates as `cargo metadata` describes them
- * @param {(crate: any) => string[]} textsOf returns the licence texts of a crate
+ * @param {string} introduction
+ * @param {any[]} packages as `cargo metadata` describes crates
+ * @param {(item: any) => string[]} textsOf returns the licence texts of a package
  */
-export function licenceText(crates, textsOf) {
-  const list = crates.map(
+export function licenceText(introduction, packages, textsOf) {
+  const list = packages.map(
     ({ name, version, license, authors, repository }) =>
       `${name} ${version}: ${license ?? "see its text below"}${authors.length > 0 ? `, by ${authors.join(", ")}` : ""}${repository ? `, ${repository}` : ""}`,
   );
   const users = new Map();
-  for (const crate of crates) {
-    for (const text of textsOf(crate)) {
-      users.set(text, [...(users.get(text) ?? []), `${crate.name} ${crate.version}`]);
+  for (const item of packages) {
+    for (const text of textsOf(item)) {
+      users.set(text, [...(users.get(text) ?? []), `${item.name} ${item.version}`]);
     }
   }
   const texts = [...users].map(
     ([text, names]) => `${"=".repeat(80)}\n${names.join(", ")}\n${"=".repeat(80)}\n\n${text}`,
   );
-  return `The engine of joust contains these Rust crates in compiled form.\n\n${list.join("\n")}\n\n${texts.join("\n\n")}\n`;
+  return `${introduction}\n\n${list.join("\n")}\n\n${texts.join("\n\n")}\n`;
 }
 
-function textsOf({ manifest_path: manifest }) {
-  const folder = dirname(manifest);
+const textsOfCrate = ({ manifest_path: manifest }) => textsIn(dirname(manifest));
+
+function textsIn(folder) {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile() && NAME_OF_LICENCE.test(entry.name))
     .map(({ name }) => readFileSync(join(folder, name), "utf8").trim());

@@ -7,14 +7,18 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { root } from "../build/paths.mjs";
 
-/** The required files of the main package. The build copies the page at /docs, instead of compiling it. */
+/** The required files of the main package. The build copies the page at /docs and the package for Ray. */
 const MAIN_FILES = [
   "CHANGELOG.md",
   "LICENSE",
   "README.md",
+  "dist/THIRD-PARTY-LICENSES",
   "dist/cli/main.js",
   "dist/engine/index.d.ts",
   "dist/engine/index.js",
+  "dist/engine/native.d.ts",
+  "dist/jobs/ray/joust_worker/__init__.py",
+  "dist/server/worker.js",
   "dist/api/openapi/docs/index.html",
   "dist/api/openapi/docs/swagger-ui/swagger-ui-bundle.js",
   "dist/api/openapi/docs/swagger-ui/swagger-ui.css",

@@ -1,19 +1,20 @@
 /**
  * `node scripts/release/sbom.mjs`: writes the software bills of materials in CycloneDX format to release/: the npm
- * packages of an installation, and the crates of the addon.
+ * packages of an installation and of the bundle, and the crates of the addon.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
+import { inShippedFolder } from "./shipped.mjs";
 
 const folder = join(root, "release");
 mkdirSync(folder, { recursive: true });
 const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-function output(program, args) {
+function output(program, args, cwd = root) {
   return execFileSync(program, args, {
-    cwd: root,
+    cwd,
     encoding: "utf8",
     maxBuffer: 2 ** 26,
     stdio: ["ignore", "pipe", "inherit"],
@@ -31,7 +32,7 @@ function check(file) {
 
 const npm = join(folder, `${name}-${version}.npm.cdx.json`);
 const sbom = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"];
-writeFileSync(npm, output("npm", sbom));
+inShippedFolder((shipped) => writeFileSync(npm, output("npm", sbom, shipped)));
 check(npm);
 
 // cargo-cyclonedx writes a file beside the manifest of each crate of the workspace.

@@ -81,7 +81,7 @@ describe("an engine that does not load", () => {
   it("is not reported as a bug of npm by napi's loader", async () => {
     const file = join(tempDir("engine"), "engine.node");
     writeFileSync(file, "no library at all\n".repeat(300));
-    const native = fileURLToPath(new URL("../../dist/engine/native.js", import.meta.url));
+    const native = fileURLToPath(new URL("../../dist/engine/index.js", import.meta.url));
     const script = `await import(${JSON.stringify(pathToFileURL(native).href)}).catch(({ message }) => console.log(message))`;
     const { stdout } = await promisify(execFile)(
       process.execPath,

@@ -64,7 +64,7 @@ describe("the slots of limits", () => {
 
   it("admit exactly the burst when several threads take tokens at once", async () => {
     const buffer = new SharedArrayBuffer(8);
-    const url = new URL("../../dist/limits/token-bucket.js", import.meta.url).href;
+    const url = new URL("../../build/limits/token-bucket.js", import.meta.url).href;
     const program = `
       const { parentPort, workerData } = require("node:worker_threads");
       import(${JSON.stringify(url)}).then(({ takeTokens }) => {

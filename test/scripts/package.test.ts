@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BUNDLED } from "../../scripts/build/bundle.mjs";
 import { addonPath, root as checkout, platform } from "../../scripts/build/paths.mjs";
 import { uwsFiles } from "../../scripts/packages/uws.mjs";
 import { Client } from "../harness/client.js";
@@ -129,6 +130,33 @@ describe("the published npm package", () => {
     const own = version(join(installed, "dist", "cli", "main.js"));
     expect(own).toBe(version(join(checkout, "dist", "cli", "main.js")));
     expect(existsSync(join(dirname(installed), "uws-20-57"))).toBe(false);
+  });
+
+  it("declares the types of joust/engine", () => {
+    const app = join(directory, "app");
+    writeFileSync(
+      join(app, "use.mts"),
+      'import { Engine, type Table } from "joust/engine";\n' +
+        'export const table: Table = new Engine().table("t.lance");\n' +
+        "// @ts-expect-error\nnew Engine().noSuchMethod();\n",
+    );
+    const typescript = join(checkout, "node_modules", "typescript", "bin", "tsc");
+    const types = ["--types", "node", "--typeRoots", join(checkout, "node_modules", "@types")];
+    const options = ["--noEmit", "--strict", "--module", "nodenext", ...types];
+    execFileSync(process.execPath, [typescript, ...options, "use.mts"], {
+      cwd: app,
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+  });
+
+  it("contains the licences of the packages that it contains instead of installing them", () => {
+    const { dependencies } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    const text = readFileSync(join(installed, "dist", "THIRD-PARTY-LICENSES"), "utf8");
+    for (const name of BUNDLED) {
+      expect(Object.keys(dependencies)).not.toContain(name);
+      expect(text).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+: MIT`, "m"));
+    }
+    expect(text.match(/^MIT License|^The MIT License/gim)).toHaveLength(BUNDLED.length);
   });
 
   it("contains no sources, tests or source maps", () => {

@@ -66,8 +66,10 @@ describe("the licences of the crates", () => {
   });
 
   it("name each crate and contain each text once", () => {
-    const text = licenceText([crate("a"), crate("b"), crate("c")], ({ name }: { name: string }) =>
-      name === "c" ? ["other terms"] : ["the terms"],
+    const text = licenceText(
+      "Crates:",
+      [crate("a"), crate("b"), crate("c")],
+      ({ name }: { name: string }) => (name === "c" ? ["other terms"] : ["the terms"]),
     );
     expect(text).toContain("a 1.0.0: MIT\nb 1.0.0: MIT\nc 1.0.0: MIT\n");
     expect(text.match(/the terms/g)).toHaveLength(1);

@@ -2,10 +2,12 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { BUNDLED } from "../../scripts/build/bundle.mjs";
 import { root as checkout } from "../../scripts/build/paths.mjs";
 import { releaseFaults, toolFaults } from "../../scripts/release/check.mjs";
 import { contentFaults, manifestFaults } from "../../scripts/release/pack.mjs";
 import { publishOrder } from "../../scripts/release/publish.mjs";
+import { inShippedFolder } from "../../scripts/release/shipped.mjs";
 import { removeDir, tempDir } from "../harness/temp.js";
 
 const url = "git+https://github.com/acme/joust.git";
@@ -81,6 +83,16 @@ describe("the check of packed packages", () => {
       "joust lacks dist/api/openapi/docs/swagger-ui/swagger-ui-bundle.js",
       "joust lacks dist/api/openapi/docs/swagger-ui/swagger-ui.css",
     ]);
+  });
+
+  it("names missing files that the server starts or sends", () => {
+    expect(contentFaults({ name: "joust" }, [])).toEqual(
+      expect.arrayContaining([
+        "joust lacks dist/server/worker.js",
+        "joust lacks dist/THIRD-PARTY-LICENSES",
+        "joust lacks dist/jobs/ray/joust_worker/__init__.py",
+      ]),
+    );
   });
 
   it("names missing parts of a platform package", () => {
@@ -168,4 +180,18 @@ echo "publish $file $*" >> "${published}"
     const names = ["joust-0.2.0.tgz", "SHA256SUMS", "joust-linux-x64-gnu-0.2.0.tgz"];
     expect(publishOrder(names)).toEqual(["joust-linux-x64-gnu-0.2.0.tgz", "joust-0.2.0.tgz"]);
   });
+});
+
+it("the bill of materials lists the packages of the bundle as required, and no tool", () => {
+  const sbom = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"];
+  const output = inShippedFolder((cwd: string) =>
+    execFileSync("npm", sbom, { cwd, stdio: "pipe" }),
+  );
+  const { components } = JSON.parse(output.toString()) as {
+    components: { name: string; scope: string }[];
+  };
+  const scopes = new Map(components.map(({ name, scope }) => [name, scope]));
+  for (const name of [...BUNDLED, "pino"])
+    expect([name, scopes.get(name)]).toEqual([name, "required"]);
+  expect(scopes.has("vitest")).toBe(false);
 });

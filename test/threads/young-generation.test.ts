@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const MODULE = JSON.stringify(
-  new URL("../../dist/threads/young-generation.js", import.meta.url).href,
+  new URL("../../build/threads/young-generation.js", import.meta.url).href,
 );
 
 /** V8's initial size of the young generation in bytes: two semi-spaces of a megabyte each. */

@@ -19,7 +19,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
-import { post as postTo, startServer } from "../../../dist/demo/server.js";
+import { post as postTo, startServer } from "../../../build/demo/server.js";
 import { root as checkout } from "../../../scripts/build/paths.mjs";
 
 const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
