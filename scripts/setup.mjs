@@ -36,7 +36,7 @@ const steps = [
  * for commands that only run joust.
  */
 export async function setup({ allowPublished = false } = {}) {
-  requireNode(20, 17);
+  requireNode(20, 19);
   if (staleParts().length > 0) await withSetupLock(() => makeStaleParts(allowPublished));
 }
 

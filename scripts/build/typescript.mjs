@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { copyDocsPage } from "./docs-page.mjs";
 import { fingerprint, isStamped, stamp } from "./fingerprint.mjs";
@@ -13,11 +13,15 @@ const INPUTS = [
   "package-lock.json",
   "native/index.d.ts",
   "scripts/build/bundle.mjs",
+  "scripts/build/bundled.mjs",
+  "scripts/packages/licences.mjs",
 ];
 /** The compiled modules, one for each source: some tests and benchmarks load single modules. */
 const MODULES = join(root, "build");
 /** What npm publishes. */
 const DIST = join(root, "dist");
+/** The next content of `dist`: a failed build leaves the former one. */
+const NEXT = join(root, "dist.next");
 const STAMP = join(DIST, ".stamp");
 
 export function typescriptStale() {
@@ -34,12 +38,14 @@ export async function buildTypescript() {
   } catch {
     throw new Error("the TypeScript sources have type errors: see above");
   }
-  rmSync(DIST, { recursive: true, force: true });
-  // It imports npm packages, which this module may precede.
+  // scripts/setup.mjs imports this module before it installs the npm packages.
   const { bundle } = await import("./bundle.mjs");
-  await bundle(MODULES, DIST);
-  copyDocsPage(DIST);
-  copyWorkerPackage(DIST);
+  rmSync(NEXT, { recursive: true, force: true });
+  await bundle(MODULES, NEXT);
+  copyDocsPage(NEXT);
+  copyWorkerPackage(NEXT);
+  rmSync(DIST, { recursive: true, force: true });
+  renameSync(NEXT, DIST);
   stamp(STAMP, inputs);
 }
 

@@ -37,7 +37,11 @@ export function npmLicences(introduction, names) {
     const authors = author ? [author.name ?? author] : [];
     return { name, version, license, authors, repository: repository?.url ?? repository, folder };
   });
-  return licenceText(introduction, packages, ({ folder }) => textsIn(folder));
+  return licenceText(introduction, packages, ({ name, folder }) => {
+    const texts = textsIn(folder);
+    if (texts.length === 0) throw new Error(`the package ${name} has no licence text`);
+    return texts;
+  });
 }
 
 /**

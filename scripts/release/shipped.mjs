@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BUNDLED } from "../build/bundle.mjs";
+import { BUNDLED } from "../build/bundled.mjs";
 import { root } from "../build/paths.mjs";
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The folder of the package. Every compiled file is two folders below it: see scripts/build/bundle.mjs. */
+/** The folder of the package. This module is two folders below it: in src/, in build/, and in every file of dist/. */
 const folder = new URL("../../", import.meta.url);
 
 /** The URL of a file of this npm package. `path` is relative to package.json. */

@@ -12,7 +12,7 @@ import { backfill } from "../jobs/backfill.js";
 import { compaction } from "../jobs/compaction.js";
 import { indexBuild } from "../jobs/index-build.js";
 import { maintenance as maintenanceJob } from "../jobs/maintenance.js";
-import { RayExecutor } from "../jobs/ray/ray-executor.js";
+import type { RayExecutor, RayExecutorDependencies } from "../jobs/ray/ray-executor.js";
 import { isActive } from "../jobs/record.js";
 import { startJobs } from "../jobs/runner.js";
 import { versionCleanUp } from "../jobs/version-clean-up.js";
@@ -55,9 +55,8 @@ export async function startServices(
     const job = await store.jobs.find(id);
     return job !== undefined && isActive(job);
   });
-  const executor =
-    config.ray &&
-    new RayExecutor({ settings: config.ray, keys: workerKeys, jobs: store.jobs, catalog, log });
+  const forJobs = { keys: workerKeys, jobs: store.jobs, catalog, log };
+  const executor = config.ray && (await openRayExecutor({ settings: config.ray, ...forJobs }));
   const jobs = startJobs({
     store: store.jobs,
     catalog,
@@ -125,4 +124,10 @@ export async function startServices(
       await jobs.stop();
     },
   };
+}
+
+/** Loads the executor of `--executor ray`: other servers need none of its code. */
+async function openRayExecutor(dependencies: RayExecutorDependencies): Promise<RayExecutor> {
+  const { RayExecutor } = await import("../jobs/ray/ray-executor.js");
+  return new RayExecutor(dependencies);
 }

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { loadFailure } from "../../src/engine/load-failure.js";
@@ -81,8 +80,8 @@ describe("an engine that does not load", () => {
   it("is not reported as a bug of npm by napi's loader", async () => {
     const file = join(tempDir("engine"), "engine.node");
     writeFileSync(file, "no library at all\n".repeat(300));
-    const native = fileURLToPath(new URL("../../dist/engine/index.js", import.meta.url));
-    const script = `await import(${JSON.stringify(pathToFileURL(native).href)}).catch(({ message }) => console.log(message))`;
+    const { href } = new URL("../../dist/engine/index.js", import.meta.url);
+    const script = `await import(${JSON.stringify(href)}).catch(({ message }) => console.log(message))`;
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--input-type=module", "--eval", script],

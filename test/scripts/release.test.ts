@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { BUNDLED } from "../../scripts/build/bundle.mjs";
+import { BUNDLED } from "../../scripts/build/bundled.mjs";
 import { root as checkout } from "../../scripts/build/paths.mjs";
 import { releaseFaults, toolFaults } from "../../scripts/release/check.mjs";
 import { contentFaults, manifestFaults } from "../../scripts/release/pack.mjs";
