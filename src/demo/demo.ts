@@ -78,7 +78,7 @@ async function runDemo(server: DemoServer, directory: string): Promise<void> {
   };
   const mixedQuery = {
     ...vectorQuery,
-    vector: near("verify a signed token"),
+    vector: near("json web tokens"),
     filter: "kind = 'markdown' AND words > 40",
     prefilter: true,
   };
@@ -86,7 +86,7 @@ async function runDemo(server: DemoServer, directory: string): Promise<void> {
   await printQuery(server, `4. Rows where ${filteredQuery.filter}`, filteredQuery);
   await printQuery(
     server,
-    `5. Texts nearest to "verify a signed token" where ${mixedQuery.filter}`,
+    `5. Texts nearest to "json web tokens" where ${mixedQuery.filter}`,
     mixedQuery,
   );
   printCommands(server, directory, vectorQuery);
