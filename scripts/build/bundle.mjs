@@ -14,7 +14,7 @@ import { root } from "./paths.mjs";
 const ENTRIES = ["cli/main", "server/worker", "engine/index"];
 /** The declarations of `joust/engine`. */
 const DECLARATIONS = ["engine/index.d.ts", "engine/native.d.ts"];
-/** From src/engine/, and as far from each file of the bundle. */
+/** How src/engine/native.ts imports the loader of the engine. The path is the same from each file of the bundle. */
 const LOADER = "../../native/index.js";
 /** A chunk of so many modules of joust contains the server. */
 const LARGE = 100;

@@ -2,7 +2,7 @@ import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./paths.mjs";
 
-/** The Python package that the server sends to Ray, beside the code that sends it. */
+/** The Python package that the server sends to Ray. */
 const PACKAGE = join("jobs", "ray", "joust_worker");
 
 /** Writes the package to `dist`, without what Python has compiled. */

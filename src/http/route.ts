@@ -1,6 +1,5 @@
 import type { Call, Dialect, Operation, Reply, Translation } from "../api/operation.js";
-import { BodyCheck } from "../api/validation/body-check.js";
-import { withCommonMembers } from "../api/validation/common-members.js";
+import { type BodyCheck, bodyCheckOf } from "../api/validation/body-check.js";
 import { ParamReader } from "../api/validation/params.js";
 import { mergeObjects } from "../foundation/merge-objects.js";
 
@@ -28,10 +27,7 @@ export function routes(
     byId.set(operation.id, {
       operation,
       params: new ParamReader(operation.params),
-      body:
-        operation.body.kind === "json"
-          ? new BodyCheck(withCommonMembers(operation.body.schema))
-          : undefined,
+      body: bodyCheckOf(operation),
     });
   }
   const inAllDialects = [...byId.values()].filter((shared) => !shared.operation.dialect);

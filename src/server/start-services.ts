@@ -55,8 +55,15 @@ export async function startServices(
     const job = await store.jobs.find(id);
     return job !== undefined && isActive(job);
   });
-  const forJobs = { keys: workerKeys, jobs: store.jobs, catalog, log };
-  const executor = config.ray && (await openRayExecutor({ settings: config.ray, ...forJobs }));
+  const executor =
+    config.ray &&
+    (await openRayExecutor({
+      settings: config.ray,
+      keys: workerKeys,
+      jobs: store.jobs,
+      catalog,
+      log,
+    }));
   const jobs = startJobs({
     store: store.jobs,
     catalog,

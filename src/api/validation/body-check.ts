@@ -1,6 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { ValueError } from "@sinclair/typebox/compiler";
 import { invalidInput, type JoustError } from "../../foundation/errors.js";
+import type { Operation } from "../operation.js";
+import { withCommonMembers } from "./common-members.js";
 import { LazyCheck } from "./lazy-check.js";
 
 /** Validates the decoded JSON bodies of one operation. */
@@ -27,6 +29,10 @@ export class BodyCheck {
     if (error) throw mismatch(error);
   }
 }
+
+/** The validator of the JSON bodies of an operation; undefined for other kinds of body. */
+export const bodyCheckOf = ({ body }: Operation): BodyCheck | undefined =>
+  body.kind === "json" ? new BodyCheck(withCommonMembers(body.schema)) : undefined;
 
 const acceptsNull = (schema: TSchema | undefined): boolean =>
   schema?.type === "null" || (schema?.anyOf ?? []).some(acceptsNull);

@@ -9,8 +9,7 @@ import {
 } from "../../api/operation.js";
 import type { Services } from "../../api/services.js";
 import { withTransactionRecord } from "../../api/transactions/transaction-record.js";
-import { BodyCheck } from "../../api/validation/body-check.js";
-import { withCommonMembers } from "../../api/validation/common-members.js";
+import { type BodyCheck, bodyCheckOf } from "../../api/validation/body-check.js";
 import type { ArrowBody, SqlTable } from "../../engine/index.js";
 import { idOf } from "./object-id.js";
 import { sqlTarget, withRows } from "./statement-rows.js";
@@ -79,10 +78,7 @@ export interface StatementOperation {
 /** Prepares an operation: the same records and the same validation as over HTTP. */
 export const statementOperation = (operation: Operation): StatementOperation => ({
   operation: withTransactionRecord(operation),
-  body:
-    operation.body.kind === "json"
-      ? new BodyCheck(withCommonMembers(operation.body.schema))
-      : undefined,
+  body: bodyCheckOf(operation),
 });
 
 /** What an operation is called with. */

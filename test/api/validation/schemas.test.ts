@@ -1,20 +1,18 @@
 import { expect, it } from "vitest";
 import type { Operation } from "../../../src/api/operation.js";
-import { BodyCheck } from "../../../src/api/validation/body-check.js";
-import { withCommonMembers } from "../../../src/api/validation/common-members.js";
+import { bodyCheckOf } from "../../../src/api/validation/body-check.js";
 import { ParamReader } from "../../../src/api/validation/params.js";
 import { JoustError } from "../../../src/foundation/errors.js";
 import { operations } from "../../../src/operations/index.js";
 
 const validators: [string, () => void][] = operations.flatMap((operation: Operation) => {
-  const { id, params, body } = operation;
+  const { id, params } = operation;
   const ofParams: [string, () => void] = [
     `the parameters of ${id}`,
     () => new ParamReader(params).read({}),
   ];
-  if (body.kind !== "json") return [ofParams];
-  const check = new BodyCheck(withCommonMembers(body.schema));
-  return [ofParams, [`the body of ${id}`, () => check.validate({})]];
+  const check = bodyCheckOf(operation);
+  return check ? [ofParams, [`the body of ${id}`, () => check.validate({})]] : [ofParams];
 });
 
 // The server compiles a schema at its first use, so its start does not find one that does not compile.
