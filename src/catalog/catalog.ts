@@ -237,10 +237,10 @@ export interface Catalog {
   lockReferences(key: string): Promise<void>;
   /** To be called once for each `lockReferences` that resolved. */
   unlockReferences(key: string): void;
-  /** Returns the tables that other servers dropped and this one has not left; see removal-acknowledgements.ts. */
+  /** Returns the tables that other servers dropped and this one has not acknowledged; see removal-acknowledgements.ts. */
   removalsToAcknowledge(): Promise<DroppedTable[]>;
-  /** Records that this server no longer works on a dropped table. */
+  /** Records that this server no longer writes to a dropped table and runs no job on it. */
   acknowledgeRemoval(key: string): Promise<void>;
-  /** Waits until no other server works on a dropped table. @throws code 17 when one takes too long */
+  /** Waits until all other servers have acknowledged the removal of a dropped table. @throws code 17 when one takes too long */
   awaitRemovalAcknowledgements(key: string): Promise<void>;
 }

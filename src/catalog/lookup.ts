@@ -28,7 +28,7 @@ export async function describeNamespace(
 /** @throws code 1 without the namespace, 4 without the table */
 export async function findTable(db: CatalogDatabase, id: TableId): Promise<TableRecord> {
   const { parent, name } = splitPath(id);
-  const row = await available(liveTable(db, parent, name).executeTakeFirst());
+  const row = await available(liveTableQuery(db, parent, name).executeTakeFirst());
   if (!row) throw await missingTable(db, id);
   return tableRecord(row);
 }
@@ -52,7 +52,7 @@ export async function findLiveTable(
 /** A cache of live tables by encoded identifier; SQLite only. */
 export function tableCache(db: CatalogReads): CurrentCache<TableRecord> | undefined {
   if (!db.reader) return undefined;
-  const find = db.reader.prepare(liveTable(db, "", ""));
+  const find = db.reader.prepare(liveTableQuery(db, "", ""));
   return new CurrentCache(db.reader, (encodedId) => {
     const { parent, name } = splitPath(decodePath(encodedId));
     const row = find(parent, name);
@@ -71,7 +71,7 @@ export async function missingTable(db: CatalogDatabase, id: TableId): Promise<Jo
 }
 
 /** Two parameters, in this order: namespace, name. */
-const liveTable = (db: CatalogReads, namespace: string, name: string) =>
+const liveTableQuery = (db: CatalogReads, namespace: string, name: string) =>
   db.read
     .selectFrom("tables")
     .select(TABLE_COLUMNS)

@@ -1,5 +1,5 @@
 /**
- * How the members of the cluster leave a dropped table before its files are removed.
+ * How the members of the cluster acknowledge the removal of a dropped table before its files are removed.
  *
  * A write that ends after the removal would bring files back. They would look like a table, or damage a new table
  * at the same location. So the files stay until every member has acknowledged the removal:
@@ -10,7 +10,7 @@
  * 4. The first server waits until all living members have acknowledged (`awaitRemovalAcknowledgements`).
  * 5. It removes the files and deletes the row, and with it the acknowledgements.
  *
- * When a member does not answer in time, the files stay. The table is then orphaned: a later clean-up of orphaned
+ * When a member does not answer in time, the files stay. The table is then orphaned: a later removal of orphaned
  * tables removes it, once all living members have acknowledged.
  */
 import { type RawBuilder, sql } from "kysely";
@@ -51,7 +51,7 @@ export async function removalsToAcknowledge(
   return rows;
 }
 
-/** Records that this server no longer works on a dropped table. */
+/** Records that this server no longer writes to a dropped table and runs no job on it. */
 export async function acknowledgeRemoval(
   db: CatalogDatabase,
   { self }: ClusterMembers,

@@ -128,10 +128,16 @@ export interface Jobs {
   pause(id: string): Promise<JobRecord>;
   /** Queues a paused job again. @throws code 10 when unknown */
   resume(id: string): Promise<JobRecord>;
-  /** Cancels and deletes the jobs of that name. Resolves when none of them runs on this server. */
-  discard(table: string, name: string): Promise<void>;
-  /** Cancels all jobs of a table. Resolves when none of them runs on this server. */
-  cancelTable(table: string): Promise<void>;
+  /**
+   * Cancels and deletes the jobs of that name. Resolves to true when none of them runs on this server. Resolves to false
+   * when one of them has not ended after 10 s: it is not deleted then.
+   */
+  discard(table: string, name: string): Promise<boolean>;
+  /**
+   * Cancels all jobs of a table. Resolves to true when none of them runs on this server, and to false when one of them
+   * has not ended after 10 s.
+   */
+  cancelTable(table: string): Promise<boolean>;
   /** Stops the running jobs and queues them again, for the next start. */
   stop(): Promise<void>;
 }

@@ -23,7 +23,6 @@ import type { JobStore } from "./store.js";
 
 /** How often the runner reads the queue for jobs of other servers and for cancelled jobs, ms. */
 const POLL_INTERVAL = 2_000;
-/** How long the caller waits for cancelled jobs to end, ms. */
 const CANCEL_TIMEOUT = 10_000;
 const RETRY_INTERVAL = 1_000;
 
@@ -38,6 +37,8 @@ export interface RunnerOptions {
   onDone?(job: JobRecord): void;
   /** Jobs that run at the same time, over all tables (default 2). */
   maxRunning?: number;
+  /** How long a caller waits for cancelled jobs to end, ms (default 10 s). */
+  cancelTimeoutMs?: number;
 }
 
 /** Starts to run the queued jobs, those of earlier processes included. */
@@ -140,15 +141,16 @@ class JobRunner implements Jobs {
     return this.describe(id);
   }
 
-  async cancelTable(table: string): Promise<void> {
+  async cancelTable(table: string): Promise<boolean> {
     await this.#store.cancel({ table });
-    await this.#abort(({ job }) => job.table === table);
+    return this.#abort(({ job }) => job.table === table);
   }
 
-  async discard(table: string, name: string): Promise<void> {
+  async discard(table: string, name: string): Promise<boolean> {
     await this.#store.cancel({ table, name });
-    await this.#abort(({ job }) => job.table === table && job.name === name);
-    await this.#store.forget(table, name);
+    const ended = await this.#abort(({ job }) => job.table === table && job.name === name);
+    if (ended) await this.#store.forget(table, name);
+    return ended;
   }
 
   async stop(): Promise<void> {
@@ -158,16 +160,19 @@ class JobRunner implements Jobs {
     await this.#abort(() => true, SERVER_STOPS);
   }
 
-  /** Aborts jobs and waits until they have ended. */
-  async #abort(which: (running: Running) => boolean, reason?: Error): Promise<void> {
+  /** Aborts jobs. Resolves to true when they have ended, and to false after the time limit. */
+  async #abort(which: (running: Running) => boolean, reason?: Error): Promise<boolean> {
     // A job that was just claimed is about to run.
     await this.#claiming;
     const ending = [...this.#running.values()].filter(which);
     for (const { abort } of ending) abort.abort(reason);
     const waiting = new AbortController();
-    const timeout = delay(CANCEL_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => {});
-    await Promise.race([Promise.all(ending.map(({ ended }) => ended)), timeout]);
+    const { cancelTimeoutMs = CANCEL_TIMEOUT } = this.options;
+    const timeout = delay(cancelTimeoutMs, false, { signal: waiting.signal }).catch(() => false);
+    const ended = Promise.all(ending.map(({ ended }) => ended)).then(() => true);
+    const inTime = await Promise.race([ended, timeout]);
     waiting.abort();
+    return inTime;
   }
 
   async #poll(): Promise<void> {

@@ -26,7 +26,7 @@ import { ACTIVE, ENDED, jobRecord } from "./record.js";
 const PRUNE_INTERVAL = 60_000;
 const MAX_ATTEMPTS = 3;
 
-/** The rows of jobs. Each change of state is one statement, so that two servers never run the same job. */
+/** The rows of jobs. Each change of state is one statement, so that no two servers own a job at the same time. */
 export class JobStore {
   #lastQueued = 0;
   #lastPruned = Number.NEGATIVE_INFINITY;

@@ -23,7 +23,7 @@ import { startOrphanedPartRemoval } from "../multipart/orphaned-part-removal.js"
 import { operations } from "../operations/index.js";
 import { PrewarmQueue } from "../prewarm/prewarm-queue.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
-import { endTableWork, endTableWorkInThread } from "../tables/table-writes.js";
+import { endTableWorkInThread, endWorkBeforeRemoval } from "../tables/table-writes.js";
 import type { AuditLog } from "../telemetry/audit/audit-log.js";
 import type { Logger } from "../telemetry/logger.js";
 import { RequestMetrics } from "../telemetry/request-metrics.js";
@@ -118,7 +118,7 @@ export async function startServices(
   const stopWatching = [
     startOrphanedTableRemoval({
       ...orphans,
-      endTableWork: (table) => endTableWork(services, table),
+      endTableWork: (table) => endWorkBeforeRemoval(services, table),
     }),
     startOrphanedPartRemoval(services),
     startRemovalAcknowledgements(services),

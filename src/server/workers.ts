@@ -38,12 +38,12 @@ export class Workers implements Threads {
   readonly #threads: WorkerThread[] = [];
   #stopping = false;
 
-  /** `releaseInMainThread`: the main thread's part of `endTableWork`. */
-  constructor(private readonly releaseInMainThread: (key: string) => Promise<void>) {}
+  /** `endInMainThread`: the main thread's part of `endTableWork`. */
+  constructor(private readonly endInMainThread: (key: string) => Promise<void>) {}
 
   async endTableWork(key: string): Promise<void> {
     const inWorkers = this.#threads.map(({ thread }) => thread.endTableWork(key));
-    await Promise.all([this.releaseInMainThread(key), ...inWorkers]);
+    await Promise.all([this.endInMainThread(key), ...inWorkers]);
   }
 
   start({ count, input, targets, log }: WorkersOptions): void {

@@ -66,7 +66,7 @@ export async function onDeclared<T>(
   id: readonly string[],
   work: (open: OpenTable) => Promise<T>,
 ): Promise<T> {
-  const record = await liveTable(services, id);
+  const record = await liveRecord(services, id);
   try {
     return await work({ record, table: tableHandle(services, record) });
   } catch (error) {
@@ -122,11 +122,11 @@ async function checkFound(
   id: readonly string[],
   key: string,
 ): Promise<void> {
-  const now = await liveTable(services, id);
+  const now = await liveRecord(services, id);
   if (now.key !== key) throw tableNotFound(id);
 }
 
-const liveTable = async (
+const liveRecord = async (
   services: TableDependencies,
   id: readonly string[],
 ): Promise<TableRecord> => services.catalog.tableSync(id) ?? services.catalog.table(id);

@@ -1,13 +1,14 @@
 import pLimit from "p-limit";
 import type { Catalog, TableRecord } from "../catalog/catalog.js";
-import { removeFiles } from "../catalog/tables/table-files.js";
+import { removeFiles, type TableFilesDependencies } from "../catalog/tables/table-files.js";
 import type { DroppedTable } from "../cluster/removal-acknowledgements.js";
 import type { Config } from "../config/config.js";
 import { startPolling } from "../foundation/poll-loop.js";
 import type { Logger } from "../telemetry/logger.js";
-import { endTableWork, type TableWorkDependencies } from "./table-writes.js";
+import { endWorkBeforeRemoval, type TableWorkDependencies } from "./table-writes.js";
 
 export interface RemovalDependencies extends TableWorkDependencies {
+  readonly engine: TableFilesDependencies["engine"] & TableWorkDependencies["engine"];
   readonly catalog: Pick<
     Catalog,
     | "orphanTable"
@@ -25,15 +26,14 @@ export interface RemovalDependencies extends TableWorkDependencies {
  * Drops a table and removes its files. With a key, drops only the table of that key. Files that clones read stay until
  * the clones are dropped.
  */
-export async function dropTable(
+export async function removeTable(
   services: RemovalDependencies,
   id: readonly string[],
   key?: string,
-) {
+): Promise<TableRecord> {
   const record = await services.catalog.dropTable(id, key);
   await removeDroppedTables(services, [record]);
-  const { location, properties } = record;
-  return { kind: "json" as const, value: { id: record.id, location, properties } };
+  return record;
 }
 
 /** Tables whose files are removed at the same time. */
@@ -65,29 +65,29 @@ export function startRemovalAcknowledgements(
 ): () => Promise<void> {
   const { catalog, log } = services;
   // One task for each table: a long write to one must not delay the others.
-  const releasing = new Map<string, Promise<void>>();
-  const release = async (table: DroppedTable) => {
+  const acknowledging = new Map<string, Promise<void>>();
+  const acknowledge = async (table: DroppedTable) => {
     try {
-      await endTableWork(services, table);
+      await endWorkBeforeRemoval(services, table);
       await catalog.acknowledgeRemoval(table.key);
     } catch (err) {
       log.warn({ err }, "the work on a table that another server dropped could not be ended");
     } finally {
-      releasing.delete(table.key);
+      acknowledging.delete(table.key);
     }
   };
   const stopPolling = startPolling(
     POLL_INTERVAL,
     async () => {
       for (const table of await catalog.removalsToAcknowledge()) {
-        if (!releasing.has(table.key)) releasing.set(table.key, release(table));
+        if (!acknowledging.has(table.key)) acknowledging.set(table.key, acknowledge(table));
       }
     },
     (err) => log.warn({ err }, "tables that other servers dropped could not be listed"),
   );
   return async () => {
     await stopPolling();
-    await Promise.all(releasing.values());
+    await Promise.all(acknowledging.values());
   };
 }
 
@@ -95,7 +95,7 @@ async function removeOne(services: RemovalDependencies, record: TableRecord): Pr
   const { catalog, config, log } = services;
   try {
     // A write that ends after the removal would bring files back.
-    await endTableWork(services, record);
+    await endWorkBeforeRemoval(services, record);
     await catalog.awaitRemovalAcknowledgements(record.key);
     if (await catalog.hasClones(record.location)) {
       log.info(

@@ -1,6 +1,6 @@
 /**
  * Writes in flight. A write that ends after the removal of its dropped table would bring files back, and with them a
- * table. So a drop stops the writes to the table, waits for them, and only then removes the files.
+ * table. So a drop aborts the uploads that still arrive, waits for all other writes, and only then removes the files.
  */
 
 import type { Catalog } from "../catalog/catalog.js";
@@ -60,9 +60,9 @@ export interface Threads {
 }
 
 export interface TableWorkDependencies {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, "closeTable">;
   readonly threads: Threads;
-  readonly jobs: { cancelTable(key: string): Promise<void> };
+  readonly jobs: { cancelTable(key: string): Promise<boolean> };
 }
 
 type OnTable = <T>(
@@ -128,18 +128,38 @@ async function stopWrites(key: string): Promise<void> {
 
 /** Ends the work of this thread on a table that this server no longer owns. */
 export async function endTableWorkInThread(
-  services: Pick<TableWorkDependencies, "engine">,
+  services: Parameters<typeof forgetHandle>[0],
   key: string,
 ): Promise<void> {
   await stopWrites(key);
   forgetHandle(services, key);
 }
 
-/** Ends the work of this server on a table that it no longer owns. */
+/**
+ * Ends the writes and jobs of this server on a table that it no longer owns, and closes the table. Queries that run
+ * continue. Resolves to false when a job has not ended 10 s after it was cancelled.
+ */
 export async function endTableWork(
   services: TableWorkDependencies,
   { key, location }: DroppedTable,
-): Promise<void> {
-  await Promise.all([services.threads.endTableWork(key), services.jobs.cancelTable(key)]);
+): Promise<boolean> {
+  const [jobsEnded] = await Promise.all([
+    services.jobs.cancelTable(key),
+    services.threads.endTableWork(key),
+  ]);
   services.engine.closeTable(location);
+  return jobsEnded;
+}
+
+/**
+ * Like `endTableWork`, before the files of the table are removed: a job that ends later would bring files back.
+ *
+ * @throws Error when a job has not ended 10 s after it was cancelled
+ */
+export async function endWorkBeforeRemoval(
+  services: TableWorkDependencies,
+  table: DroppedTable,
+): Promise<void> {
+  if (await endTableWork(services, table)) return;
+  throw new Error("a job still runs on the table, although it was cancelled 10 s ago");
 }

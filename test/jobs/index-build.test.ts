@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
+import { expectFailure } from "../harness/expect-failure.js";
 import { listIndexes, waitForIndex } from "../harness/indexes.js";
 import { newKey, type Server } from "../harness/server.js";
 import { startServerForTest } from "../harness/setup-server.js";
@@ -102,6 +103,17 @@ describe("an index build", () => {
     expect(await statuses(server)).toEqual([]);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(await statuses(server)).toEqual([]);
+  }, 120_000);
+
+  it("that was cancelled is removed by a drop of the index", async () => {
+    const server = await serve();
+    const { client } = server;
+    await client.createTable("t", items(MANY.rows, { dimension: MANY.dimension }));
+    const { job_id } = await client.ok("/v1/table/t/create_index/", slowIndex);
+    await client.ok("/v1/jobs/cancel", { job_id });
+    await client.ok("/v1/table/t/index/slow/drop", {});
+    expect((await client.post("/v1/jobs/describe", { job_id })).status).toBe(404);
+    expectFailure(await client.post("/v1/table/t/index/slow/drop"), 404, 6, /slow/);
   }, 120_000);
 
   it("that is cancelled reports the work that still runs, and that work has a low priority", async () => {

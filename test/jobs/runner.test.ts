@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { JoustError } from "../../src/foundation/errors.js";
 import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
-import { startJobs } from "../../src/jobs/runner.js";
+import { type RunnerOptions, startJobs } from "../../src/jobs/runner.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { describeOnEachDatabase, makeTable, quiet } from "../catalog/catalog-databases.js";
 import { waitFor } from "../harness/wait-for.js";
@@ -18,6 +18,8 @@ class Work implements JobKind {
   readonly kind = "test";
   readonly ran: string[] = [];
   readonly active = new Map<string, () => void>();
+  /** Jobs go on after they are cancelled. */
+  ignoresCancel = false;
   mostActive = 0;
   progress: JobProgress[] = [];
 
@@ -32,7 +34,7 @@ class Work implements JobKind {
     await new Promise<void>((resolve, reject) => {
       this.active.set(id, resolve);
       this.mostActive = Math.max(this.mostActive, this.active.size);
-      signal.addEventListener("abort", () => reject(signal.reason));
+      signal.addEventListener("abort", () => this.ignoresCancel || reject(signal.reason));
     }).finally(() => this.active.delete(id));
     return {};
   }
@@ -42,8 +44,13 @@ class Work implements JobKind {
   }
 }
 
-function start(store: OpenCatalog, work: JobKind = new Work()): Jobs {
-  const jobs = startJobs({ store: store.jobs, catalog: store.catalog, kinds: [work], log: quiet });
+function start(
+  store: OpenCatalog,
+  work: JobKind = new Work(),
+  options: Pick<RunnerOptions, "cancelTimeoutMs"> = {},
+): Jobs {
+  const { jobs: queue, catalog } = store;
+  const jobs = startJobs({ store: queue, catalog, kinds: [work], log: quiet, ...options });
   onTestFinished(() => jobs.stop());
   return jobs;
 }
@@ -255,7 +262,7 @@ describe("a job", () => {
       await store.catalog.dropTable(["t"]);
       expect((await jobs.describe(running.id)).state).toBe("CANCELLED");
       expect((await jobs.describe(waiting.id)).state).toBe("CANCELLED");
-      await jobs.cancelTable(table.key);
+      expect(await jobs.cancelTable(table.key)).toBe(true);
       expect(work.active.size).toBe(0);
       await store.catalog.forgetTable(table.key);
       expect(await jobs.list(table.key)).toEqual([]);
@@ -289,6 +296,24 @@ describe("a job", () => {
       await jobs.discard(table.key, "a");
       expect((await jobs.list(table.key)).map((job) => job.name)).toEqual(["b"]);
       await jobs.discard(table.key, "b");
+      expect(await jobs.list(table.key)).toEqual([]);
+    });
+
+    it("that ignores its cancellation is reported as running and is not deleted", async () => {
+      const { store, table, request } = await setUp();
+      const work = new Work();
+      work.ignoresCancel = true;
+      const jobs = start(store, work, { cancelTimeoutMs: 50 });
+      const job = await jobs.enqueue(request("wait"));
+      await waitFor("it runs", () => work.active.size === 1);
+      expect(await jobs.cancelTable(table.key)).toBe(false);
+      expect(await jobs.discard(table.key, "i")).toBe(false);
+      expect((await jobs.list(table.key)).map(({ id, state }) => [id, state])).toEqual([
+        [job.id, "CANCELLED"],
+      ]);
+      work.finish("t:wait");
+      expect(await jobs.cancelTable(table.key)).toBe(true);
+      expect(await jobs.discard(table.key, "i")).toBe(true);
       expect(await jobs.list(table.key)).toEqual([]);
     });
 

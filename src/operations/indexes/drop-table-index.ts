@@ -5,7 +5,7 @@ import { branch, transactionId } from "../../api/schemas.js";
 import type { Services } from "../../api/services.js";
 import type { Table } from "../../engine/index.js";
 import { ErrorCode, hasCode } from "../../foundation/errors.js";
-import { isActive } from "../../jobs/record.js";
+import { buildStillRuns } from "../../jobs/failures.js";
 import { changingTable } from "../../tables/table-writes.js";
 import { branchName, onBranch, versionHeader } from "../../tables/target.js";
 import { buildName } from "./index-request.js";
@@ -45,14 +45,12 @@ async function dropIndexAndBuild(
   name: string,
 ): Promise<Reply> {
   const jobs = await services.jobs.list(key);
-  await services.jobs.discard(key, build);
+  if (!(await services.jobs.discard(key, build))) throw buildStillRuns(name);
   try {
     const { version } = await table.dropIndex(name);
     return { kind: "json", value: {}, headers: versionHeader(version) };
   } catch (error) {
-    const listed = jobs.some(
-      (job) => job.name === build && (isActive(job) || job.state === "FAILED"),
-    );
+    const listed = jobs.some((job) => job.name === build && job.state !== "DONE");
     if (listed && hasCode(error, ErrorCode.TableIndexNotFound)) return { kind: "json", value: {} };
     throw error;
   }

@@ -68,7 +68,8 @@ async function enqueueOrReplace(
   try {
     return await services.jobs.enqueue(build);
   } catch (error) {
-    // Another build of that name is active. A request that replaces an index also replaces its build.
+    // Another build of that name is active. A request that replaces an index also replaces its build. The new build waits
+    // for the end of the former one.
     if (!spec.replace || !hasCode(error, ErrorCode.TableIndexAlreadyExists)) throw error;
     await services.jobs.discard(table, build.name);
     return services.jobs.enqueue(build);

@@ -5,7 +5,7 @@ import { encodePath } from "../../catalog/path.js";
 import { ErrorCode, invalidInput } from "../../foundation/errors.js";
 import { identifier, ROOT_SCHEMA } from "../../tables/named-table.js";
 import { onTable } from "../../tables/open-table.js";
-import { dropTable } from "../../tables/table-removal.js";
+import { removeTable } from "../../tables/table-removal.js";
 import { renameTable } from "../tables/rename-table.js";
 import { createMaterializedView } from "../views/create-materialized-view.js";
 import { describeMaterializedView } from "../views/describe-materialized-view.js";
@@ -85,7 +85,7 @@ async function createFilled(
 /** Removes a view that a statement created and did not complete. */
 const removeFilled = (run: StatementRun, id: readonly string[], key?: string) =>
   unless(missing, async () => {
-    await dropTable(run.services, id, key);
+    await removeTable(run.services, id, key);
     return done();
   });
 

@@ -189,6 +189,7 @@ function overwrite(
   const { id, properties, payload } = request;
   return changingTable(services, id, payload, async ({ record, table }) => {
     const { version } = await tableForAttempt(table, request).create(payload, true);
+    // A cancelled job that still runs cannot commit on the main branch: the version that it read is overwritten.
     await services.jobs.cancelTable(record.key);
     await services.catalog.setTableProperties(record.key, properties);
     return createdReply(services, { ...record, properties }, version);

@@ -2,8 +2,8 @@ import { accessTo } from "../../api/access.js";
 import { belowDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
-import { dropTable as removeTable } from "../../tables/table-removal.js";
-import { droppedTable } from "./dropped-table.js";
+import { removeTable } from "../../tables/table-removal.js";
+import { droppedReply, droppedTable } from "./dropped-table.js";
 
 export const dropTable = operation({
   id: "DropTable",
@@ -17,5 +17,5 @@ export const dropTable = operation({
   access: accessTo("table", "drop"),
   contentNames: { reply: belowDatabase },
   uses: ["catalog", "config", "engine", "jobs", "log", "threads"],
-  handle: (services, { id }) => removeTable(services, id),
+  handle: async (services, { id }) => droppedReply(await removeTable(services, id)),
 });

@@ -3,8 +3,8 @@ import { belowDatabase } from "../../api/database.js";
 import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { onTable } from "../../tables/open-table.js";
-import { dropTable } from "../../tables/table-removal.js";
-import { droppedTable } from "../tables/dropped-table.js";
+import { removeTable } from "../../tables/table-removal.js";
+import { droppedReply, droppedTable } from "../tables/dropped-table.js";
 
 export const dropMaterializedView = operation({
   id: "DropMaterializedView",
@@ -23,6 +23,6 @@ export const dropMaterializedView = operation({
       await table.view();
       return record.key;
     });
-    return dropTable(services, id, key);
+    return droppedReply(await removeTable(services, id, key));
   },
 });
