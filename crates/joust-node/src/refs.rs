@@ -1,4 +1,4 @@
-//! Versions, tags and branches.
+//! Versions, tags, branches, and the table of an idempotent request.
 
 use std::collections::HashMap;
 use std::time::{Duration, UNIX_EPOCH};
@@ -72,8 +72,8 @@ impl Table {
     }
 
     /// The same table, for the changes of a request that takes effect once; `request` is unique to it. `since` (ms
-    /// since the epoch): start of an earlier attempt that may have committed. In that case append, create, overwrite,
-    /// merge, update and delete return the answer of that attempt.
+    /// since the epoch): start of an earlier attempt that may have committed. If it has, append, create, overwrite, merge,
+    /// update and delete return the answer of that attempt, and an index build changes nothing.
     #[napi]
     pub fn for_request(&self, request: String, since: Option<f64>) -> Table {
         let since = since.map(|millis| UNIX_EPOCH + Duration::from_millis(millis.max(0.0) as u64));

@@ -43,8 +43,9 @@ type Dependencies = Pick<Services, "idempotency" | "log">;
 /**
  * Handles a request, or replays the reply of the first request with its key.
  *
- * Only successful replies are stored. A request that failed changed nothing, so the client may send it again. If a
- * failure leaves the outcome unknown, the next attempt asks the table.
+ * Only successful replies are stored. After code 17 or 18, and after any error of a later attempt, the outcome is
+ * unknown: the next attempt asks the table. A first attempt that failed with another code changed nothing, so the client
+ * may send it again.
  *
  * @throws code 13 (status 422) if another request used the key; code 14 if the first request still runs, or if its
  * outcome is unknown

@@ -2,8 +2,8 @@
 //!
 //! Lance commits optimistically: a commit that finds a newer version rebases and tries again a little later.
 //! Appends are quick to build and follow one another without a pause, so an update or a compaction would
-//! always lose against them. Here the [policy](super::policy::Lock) of a change says when it takes the lock: a short
-//! commit before it begins, and a change whose commit ends longer work after its first lost commit.
+//! always lose against them. Here the [policy](super::policy::Lock) of a change says when it takes the lock: before the
+//! work that ends in its commit, or after its first lost commit.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The outcome of a change: committed, failed or unknown.
 //!
 //! Lance retries a change that has lost against another commit until a timeout. The timeout may abandon a commit whose
-//! manifest is written nevertheless. Lance then reports a conflict with other writers, which is a guess. Here each
-//! commit of a change runs in a separate task, which continues when the change no longer waits for it. After a failed
-//! change, joust reads the version that the change tried to commit last, and then reports the outcome: a write that
-//! committed is never reported as failed.
+//! manifest is written nevertheless. Lance then reports a conflict with other writers, which is a guess. If the
+//! [policy](super::policy::Outcome) of a change says so, each of its commits runs in a separate task here, which
+//! continues when the change no longer waits for it. After a failed change, joust reads the version that the change
+//! tried to commit last, and then reports the outcome: a write that committed is never reported as failed.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -35,7 +35,7 @@ impl Table {
         self.handle.commit_lock.run(context, change).await
     }
 
-    /// Runs an update, a delete or a merge, which Lance retries after a conflict.
+    /// Runs a delete or a merge, which Lance retries after a conflict.
     pub(super) async fn change_rows<T>(
         &self,
         rows: impl Fn() -> u64 + Send + Sync + 'static,

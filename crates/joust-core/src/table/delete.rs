@@ -42,8 +42,11 @@ impl Table {
         let deleted = match ended.map_err(Error::of_input)? {
             CommitOutcome::Reported(deleted) => deleted,
             CommitOutcome::Confirmed(version) => {
-                let made = self.confirmed(version, 0).await?;
-                return self.deleted_earlier(&made).await;
+                let deleted = async {
+                    let made = self.confirmed(version, 0).await?;
+                    self.deleted_earlier(&made).await
+                };
+                return deleted.await.map_err(|error| self.after_commit(error));
             }
         };
         let result = Deleted {

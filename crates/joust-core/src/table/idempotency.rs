@@ -45,11 +45,17 @@ impl Table {
     pub(super) async fn confirmed(&self, version: u64, rows: u64) -> Result<Earlier> {
         let newest = self.newest().await?;
         let transaction = newest.read_transaction_by_version(version).await?;
+        let transaction = transaction.ok_or_else(unknown_request_outcome)?;
         Ok(Earlier {
             version,
             rows,
-            operation: transaction.ok_or_else(unknown_request_outcome)?.operation,
+            operation: transaction.operation,
         })
+    }
+
+    /// An error of the first attempt of a request, after the commit of its change.
+    pub(super) fn after_commit(&self, error: Error) -> Error {
+        after_commit(error, self.attempt.is_some())
     }
 
     pub(super) fn stamp(
@@ -181,6 +187,17 @@ impl Earlier {
     }
 }
 
+/// With a key, any code but 17 and 18 would say that the request changed nothing: the next request with the key would
+/// change the rows again. After code 17 it looks for the commit first. Without a key the code stays, because clients
+/// repeat a request after code 17.
+fn after_commit(error: Error, has_key: bool) -> Error {
+    match error.code() {
+        Code::ServiceUnavailable | Code::Internal => error,
+        _ if has_key => Error::new(Code::ServiceUnavailable, error.message()),
+        _ => error,
+    }
+}
+
 fn uncounted(version: u64) -> Error {
     Error::new(
         Code::ConcurrentModification,
@@ -189,4 +206,23 @@ fn uncounted(version: u64) -> Error {
              inserted and how many it updated is not known any more"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{after_commit, uncounted};
+    use crate::error::{Code, Error};
+
+    #[test]
+    fn an_error_after_the_commit_lets_the_next_request_with_the_key_look_for_it() {
+        let kept = after_commit(uncounted(3), true);
+        assert_eq!(kept.code(), Code::ServiceUnavailable);
+        assert!(kept.message().contains("took effect as version 3"));
+        let without_key = after_commit(uncounted(3), false);
+        assert_eq!(without_key.code(), Code::ConcurrentModification);
+        let gone = Error::new(Code::TableNotFound, "it was dropped");
+        assert_eq!(after_commit(gone, true).code(), Code::ServiceUnavailable);
+        let internal = Error::new(Code::Internal, "no");
+        assert_eq!(after_commit(internal, true).code(), Code::Internal);
+    }
 }

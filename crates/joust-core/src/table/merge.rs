@@ -242,8 +242,11 @@ impl Table {
         let (merged, stats) = match ended {
             CommitOutcome::Reported(reported) => reported,
             CommitOutcome::Confirmed(version) => {
-                let made = self.confirmed(version, watch.rows()).await?;
-                return self.merged_earlier(&made, &merge).await;
+                let merged = async {
+                    let made = self.confirmed(version, watch.rows()).await?;
+                    self.merged_earlier(&made, &merge).await
+                };
+                return merged.await.map_err(|error| self.after_commit(error));
             }
         };
         let version = self.committed(Arc::unwrap_or_clone(merged));

@@ -106,7 +106,9 @@ impl Table {
         let updated = match self.commit(Policy::RowChange, attempts).await? {
             CommitOutcome::Reported(updated) => updated,
             CommitOutcome::Confirmed(version) => {
-                return Ok(self.confirmed(version, 0).await?.updated());
+                let made = self.confirmed(version, 0).await;
+                let updated = made.map(|made| made.updated());
+                return updated.map_err(|error| self.after_commit(error));
             }
         };
         let dataset = Arc::unwrap_or_clone(updated.new_dataset);

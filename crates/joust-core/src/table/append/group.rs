@@ -1,8 +1,8 @@
 //! One commit for many uploads.
 //!
-//! An invalid upload must not fail the others. Uploads of one schema are written together. If that fails, each is
-//! written alone, and only the uploads that fail alone are rejected. The same holds for the
-//! [commit](super::group_commit).
+//! An invalid upload must not fail the others. joust writes uploads of one schema together, as one set of files. If that
+//! fails, it writes each upload alone, and rejects only those that fail alone. The
+//! [commit](super::group_commit) works in the same way with the sets of files.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;

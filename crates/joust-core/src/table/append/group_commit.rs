@@ -1,7 +1,7 @@
 //! The commit of a group.
 //!
-//! If a commit of all fails, the files of each upload are committed alone. Exception: if the outcome of the commit is
-//! unknown, joust does not retry, because a retry could store rows twice.
+//! If the commit of the group fails, joust commits each set of files alone: uploads of one schema share a set. Exception:
+//! if the outcome of the commit is unknown, joust does not retry, because a retry could store rows twice.
 
 use std::sync::Arc;
 
