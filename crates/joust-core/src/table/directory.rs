@@ -1,6 +1,6 @@
 //! Detects changes of the `_versions` directory of a local table with `stat`.
 //!
-//! The change time of the directory moves whenever a manifest appears, so an unchanged time proves that there is no
+//! The modification time of the directory moves whenever a manifest appears, so an unchanged time proves that there is no
 //! newer version. But file systems have coarse timestamps: a second manifest within the same tick does not change the
 //! time. A time that was recent at the check therefore proves nothing, and joust looks for the manifest of the next
 //! version by name instead. On a branch this includes that the branch still exists.

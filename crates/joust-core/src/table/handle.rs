@@ -4,9 +4,7 @@
 //! newest version. Before each use it makes the cheapest storage request that proves that there is no newer one. For
 //! local disks see [`directory`](super::directory). On a remote store it is one request for the manifest of the next
 //! version and, at most every [`FULL_CHECK`], a listing, which also finds versions whose predecessors were cleaned up.
-//! A configured staleness skips both for that time.
-//!
-//! Commits of this process update the handle directly.
+//! A configured staleness skips both for that time. Commits of this process update the handle directly.
 
 mod load;
 
@@ -40,7 +38,8 @@ struct Open {
     current: Current,
     /// The state of a local `_versions` for which `current` was the newest.
     seen: Option<Seen>,
-    checked: Instant,
+    /// When the storage was last asked for a newer version; `None` if this process only committed.
+    checked: Option<Instant>,
     fully_checked: Instant,
 }
 
@@ -203,7 +202,9 @@ impl Handle {
                 }
                 None => false,
             },
-            None => open.checked.elapsed() < self.staleness,
+            None => open
+                .checked
+                .is_some_and(|checked| checked.elapsed() < self.staleness),
         };
         newest.then(|| open.current.clone())
     }
@@ -224,7 +225,7 @@ impl Handle {
         let _lock = self.refreshing.lock().await;
         // Another caller may have refreshed while this one waited for the lock.
         if let Some(open) = self.open.lock().as_ref()
-            && open.checked >= asked
+            && open.checked.is_some_and(|checked| checked >= asked)
             && !open.current.is_retired()
         {
             return Ok(open.current.clone());
@@ -238,9 +239,10 @@ impl Handle {
             return false;
         };
         self.open.lock().as_ref().is_some_and(|open| {
-            SystemTime::now()
-                .checked_sub(open.checked.elapsed())
-                .is_none_or(|checked| checked < time)
+            let checked = open
+                .checked
+                .and_then(|checked| SystemTime::now().checked_sub(checked.elapsed()));
+            checked.is_none_or(|checked| checked < time)
         })
     }
 
@@ -280,17 +282,18 @@ impl Handle {
         };
         let mut open = self.open.lock();
         // A commit of this process may have become known during the storage access.
-        if let Some(open) = open.as_ref()
+        if let Some(open) = open.as_mut()
             && before != Some(open.current.stamp)
             && open.current.is_same_branch(current.branch.as_ref())
             && open.current.dataset.version_id() > current.dataset.version_id()
         {
+            open.checked = Some(asked);
             return Ok(open.current.clone());
         }
         *open = Some(Open {
             current: current.clone(),
             seen: seen.filter(|_| !is_being_deleted),
-            checked: asked,
+            checked: Some(asked),
             fully_checked,
         });
         Ok(current)
@@ -358,6 +361,8 @@ impl Handle {
         }
         let branch = open.as_ref().and_then(|open| open.current.branch.clone());
         let fully_checked = open.as_ref().map_or(now, |open| open.fully_checked);
+        // Another process may have committed the next version already.
+        let checked = open.as_ref().and_then(|open| open.checked);
         *open = Some(Open {
             current: self.opened(dataset, branch),
             // Other writers may have committed since: not proven to be the newest, but the same directory.
@@ -366,7 +371,7 @@ impl Handle {
                 .as_ref()
                 .and_then(VersionsDirectory::look)
                 .map(Seen::unsettled),
-            checked: now,
+            checked,
             fully_checked,
         });
     }
@@ -390,3 +395,6 @@ async fn is_newest(known: &Current) -> Result<bool> {
 fn is_one_session(open: Option<&Open>, dataset: &Dataset) -> bool {
     open.is_some_and(|open| Arc::ptr_eq(&open.current.dataset.session(), &dataset.session()))
 }
+
+#[cfg(test)]
+mod tests;
