@@ -155,7 +155,15 @@ impl Threads {
             runtime: Handle::current(),
             step: step.clone(),
         })?;
-        self.outcome(receiver, &step).await
+        let mut caller = Caller {
+            threads: self,
+            step: &step,
+            waits: true,
+        };
+        let outcome = self.outcome(receiver, &step).await;
+        // A plan for which no thread was free may begin at this moment.
+        caller.waits = matches!(&outcome, Err(error) if error.code() == Code::ServiceUnavailable);
+        outcome
     }
 
     /// Waits for a plan, as long as its steps are within the time limit.
@@ -191,6 +199,18 @@ impl Threads {
         }
     }
 
+    /// Replaces the thread of a plan that nobody waits for, if its current step exceeds the time limit. The plan ends
+    /// after this step.
+    async fn watch(self, step: Arc<Step>) {
+        let limit = self.0.limits.step;
+        while matches!(*step.place.lock(), Place::Waits | Place::Runs) {
+            if step.elapsed() > limit {
+                self.0.overran(&step);
+            }
+            tokio::time::sleep(limit / 8).await;
+        }
+    }
+
     fn begin(&self, plan: Plan) -> Result<()> {
         let mut state = self.0.state.lock();
         state.queue.push_back(plan);
@@ -202,6 +222,23 @@ impl Threads {
                 Err(Error::internal("no thread could be begun", error))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// The caller of a plan. If it is dropped while it waits, a task observes the time limit of the current step in its place.
+struct Caller<'a> {
+    threads: &'a Threads,
+    step: &'a Arc<Step>,
+    waits: bool,
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        if self.waits
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(self.threads.clone().watch(self.step.clone()));
         }
     }
 }

@@ -80,6 +80,31 @@ async fn a_step_that_takes_too_long_is_an_error_and_holds_up_no_other_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_long_step_holds_up_no_other_plan_after_its_caller_has_left() {
+    let threads = Threads::new(Limits {
+        step: Duration::from_secs(2),
+        ..threads(1, 1).0.limits
+    });
+    let endless = Endless::new();
+    let has_begun = Arc::new(AtomicBool::new(false));
+    let (begun, step, own) = (has_begun.clone(), endless.step(), threads.clone());
+    let caller = tokio::spawn(async move {
+        let work = async move {
+            begun.store(true, Ordering::Relaxed);
+            step.await
+        };
+        own.run(work).await
+    });
+    eventually(|| has_begun.load(Ordering::Relaxed)).await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    eventually(|| threads.0.state.lock().overrun == 1).await;
+    assert_eq!(threads.run(async { Ok(7) }).await.unwrap(), 7);
+    drop(endless);
+    eventually(|| threads.0.state.lock().overrun == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_without_a_free_thread_is_refused_as_unavailable() {
     let threads = threads(1, 1);
     let endless = [Endless::new(), Endless::new()];
