@@ -11,7 +11,7 @@
 //! `rest` is the [budget](crate::memory::Budget) without the program. A *version* is a
 //! [`VersionKey`](crate::version_key::VersionKey): one version of one branch of one table, with its commit time.
 //!
-//! | cache | code | share | key | invalidated by |
+//! | cache | code | share | key | not used after |
 //! |---|---|---|---|---|
 //! | index data (Lance) | `storage/sessions.rs` | 1/4 of `rest`, `--index-cache` | Lance's, salted for each open table | the table is opened from nothing |
 //! | metadata (Lance) | `storage/sessions.rs` | 1/16 of `rest`, `--metadata-cache` | as above | as above |
