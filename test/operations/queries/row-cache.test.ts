@@ -76,4 +76,12 @@ describe("the row cache", () => {
     expectFailure(await send({ k: 5, vector: { single_vector: [1] } }), 400, 13, /dimension: 1/);
     expectFailure(await send({ k: 5, vector, distance_type: "hamming" }), 400, 13);
   });
+
+  it("explains no query that it would reject", async () => {
+    const explain = (filter: string) =>
+      large.client.post("/v1/table/t/explain_plan", { query: { k: 5, vector, filter } });
+    expect((await explain("id > 1")).status).toBe(200);
+    expectFailure(await explain("nope = 1"), 404, 12, /nope/);
+    expectFailure(await explain("id = = 1"), 400, 13);
+  });
 });

@@ -17,6 +17,10 @@ impl Table {
         let explain = Explain::decode(body, &options.id)?;
         let (dataset, query) = self.opened(explain.query.0, &options).await?;
         let evaluation = query.evaluation(&dataset)?;
+        // The plan may load vectors and index the rows that no text segment covers.
+        let _memory = self
+            .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
+            .await?;
         let verbose = explain.verbose == Some(true);
         let plan = self.plan(&dataset, query, evaluation).await?;
         if self.rows().is_some() {

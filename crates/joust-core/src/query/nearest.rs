@@ -107,6 +107,11 @@ impl Nearest {
         self.search.find(&self.strategy, caches.vectors()).await
     }
 
+    /// Whether [`Self::find`] returns rows, and does not leave the search to Lance.
+    pub async fn can_find(&self, caches: &Caches) -> Result<bool> {
+        self.search.can_find(&self.strategy, caches.vectors()).await
+    }
+
     /// The plan of the search.
     pub fn steps(&self, measured: Option<Measured>) -> Step {
         self.search.steps(&self.strategy, measured)
@@ -170,9 +175,8 @@ impl NearestRows {
 
     /// The plan; `None` if it is Lance's.
     pub async fn steps(&self, verbose: bool, caches: &Caches) -> Result<Option<Step>> {
-        // Only a search shows whether all required data is in memory.
-        let neighbors = self.nearest.find(caches).await?;
-        Ok(neighbors.map(|_| self.plan(verbose, None, None)))
+        let is_own = self.nearest.can_find(caches).await?;
+        Ok(is_own.then(|| self.plan(verbose, None, None)))
     }
 
     /// Runs the search: the plan with the time and the number of rows of each step.

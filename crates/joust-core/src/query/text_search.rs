@@ -263,7 +263,7 @@ impl NeighborSearch {
 
     async fn steps(&self, caches: &Caches, measured: Option<Measured>) -> Result<Step> {
         match &self.own {
-            Some(own) if own.find(caches).await?.is_some() => Ok(own.steps(measured)),
+            Some(own) if own.can_find(caches).await? => Ok(own.steps(measured)),
             _ => Ok(Step::of_plan(self.plan().await?.as_ref()).measured(measured)),
         }
     }

@@ -35,27 +35,10 @@ pub async fn search(
     filter: Option<Arc<RoaringTreemap>>,
     caches: &VectorCaches,
 ) -> Result<Option<Vec<Vec<Neighbor>>>> {
-    let dataset = &search.dataset;
-    let live = caches.rows().row_liveness(dataset).await?;
-    let all: Vec<usize> = (0..live.fragments().len()).collect();
-    let numbers = fragments.unwrap_or(&all);
-    let decoded = &caches.rows().decoded;
-    let column = match fragments {
-        // The rest of the column may be larger than there is room for.
-        Some(numbers) => decoded.fragments(dataset, &search.field, numbers).await?,
-        None => {
-            decoded
-                .column(dataset, &search.field, Reading::Whole)
-                .await?
-        }
-    };
-    let Some(column) = column else {
+    let Some(target) = target(search, fragments, caches).await? else {
         return Ok(None);
     };
-    let rows: usize = numbers
-        .iter()
-        .map(|number| live.fragments()[*number].rows)
-        .sum();
+    let rows = target.rows();
     if let Some(filter) = &filter
         && fragments.is_none()
         && filter.len() * SPARSE < rows as u64
@@ -77,17 +60,41 @@ pub async fn search(
         })
     };
     let scans: Vec<Arc<Scan>> = search.keys.iter().map(scan).collect();
-    let target = Target {
-        column,
-        live,
-        numbers: numbers.to_vec(),
-    };
     let numbers: usize = scans.iter().map(|scan| scan.key.len()).sum();
     if rows * numbers * size_of::<f32>() <= SMALL {
         let parts = shares(&target, 1).into_iter().flatten().collect::<Vec<_>>();
         return nearest(&scans, &parts, &target).map(Some);
     }
     caches.shared_scan.scan(scans, target).await.map(Some)
+}
+
+/// The vectors of some fragments, as in [`search`]. `None`: they are not in memory.
+pub async fn target(
+    search: &Search,
+    fragments: Option<&[usize]>,
+    caches: &VectorCaches,
+) -> Result<Option<Target>> {
+    let dataset = &search.dataset;
+    let live = caches.rows().row_liveness(dataset).await?;
+    let decoded = &caches.rows().decoded;
+    let column = match fragments {
+        // The rest of the column may be larger than there is room for.
+        Some(numbers) => decoded.fragments(dataset, &search.field, numbers).await?,
+        None => {
+            decoded
+                .column(dataset, &search.field, Reading::Whole)
+                .await?
+        }
+    };
+    let numbers = match fragments {
+        Some(numbers) => numbers.to_vec(),
+        None => (0..live.fragments().len()).collect(),
+    };
+    Ok(column.map(|column| Target {
+        column,
+        live,
+        numbers,
+    }))
 }
 
 /// What is searched for in some vectors.
@@ -106,6 +113,16 @@ pub struct Target {
     live: Arc<RowLiveness>,
     /// Of the fragments.
     pub numbers: Vec<usize>,
+}
+
+impl Target {
+    fn rows(&self) -> usize {
+        let fragments = self.live.fragments();
+        self.numbers
+            .iter()
+            .map(|number| fragments[*number].rows)
+            .sum()
+    }
 }
 
 /// Splits the rows into as many equal shares.

@@ -14,6 +14,7 @@ use crate::cache::filtered;
 use crate::error::Result;
 use crate::plan_format::{self, Measured, Step};
 use crate::schema::expression::Expression;
+use crate::schema::predicate::checked_where_planned;
 
 /// How the rows are found.
 pub enum SearchStrategy {
@@ -80,19 +81,43 @@ impl Search {
         }
     }
 
+    /// Whether [`Self::find`] returns rows, and does not leave the search to Lance. Checks the filter, loads vectors if
+    /// necessary, and compares none.
+    pub async fn can_find(
+        &self,
+        strategy: &SearchStrategy,
+        caches: &Arc<VectorCaches>,
+    ) -> Result<bool> {
+        if let Some(filter) = &self.filter {
+            checked_where_planned(&self.dataset, filter.sql()).await?;
+        }
+        let fragments = match strategy {
+            SearchStrategy::Flat(_) => None,
+            SearchStrategy::Index(opened) => match self.compared_beside(opened) {
+                None => return Ok(true),
+                numbers => numbers,
+            },
+        };
+        Ok(flat_scan::target(self, fragments, caches).await?.is_some())
+    }
+
+    /// The fragments whose vectors are compared because the index does not cover them.
+    fn compared_beside<'a>(&self, opened: &'a Opened) -> Option<&'a [usize]> {
+        (!self.fast && !opened.uncovered.is_empty()).then_some(opened.uncovered.as_slice())
+    }
+
     async fn through(
         &self,
         opened: &Arc<Opened>,
         caches: &Arc<VectorCaches>,
     ) -> Result<Option<Vec<Vec<Neighbor>>>> {
-        let uncovered = match self.fast || opened.uncovered.is_empty() {
-            true => None,
-            false => {
+        let uncovered = match self.compared_beside(opened) {
+            None => None,
+            numbers => {
                 let filter = match &self.filter {
                     Some(filter) => Some(filtered(&self.dataset, filter, caches.rows()).await?),
                     None => None,
                 };
-                let numbers = Some(opened.uncovered.as_slice());
                 match flat_scan::search(self, opened.metric, numbers, filter, caches).await? {
                     Some(neighbors) => Some(neighbors),
                     None => return Ok(None),
@@ -156,10 +181,10 @@ impl Search {
             self.attributes()
         ));
         let index = index.reads([probed]).reads(filter);
-        if self.fast || opened.uncovered.is_empty() {
+        let Some(uncovered) = self.compared_beside(opened) else {
             return index.measured(measured);
-        }
-        let count = opened.uncovered.len();
+        };
+        let count = uncovered.len();
         let from = format!("{count} fragments that the index does not cover");
         let uncovered = self.compared(opened.metric, &from, "LanceScan", count);
         Step::new("UnionExec")
