@@ -79,6 +79,10 @@ impl BatchSize {
         let micros = time.as_micros().max(1);
         let wanted = rows as u128 * TARGET.as_micros() / micros;
         let wanted = usize::try_from(wanted).unwrap_or(MOST_ROWS);
+        // A fast call with the last rows of a batch does not show that more rows would be too many.
+        if rows <= wanted && rows < self.rows.load(Ordering::Relaxed) {
+            return;
+        }
         let next = wanted.clamp((rows / 2).max(1), rows.saturating_mul(2));
         let next = next.clamp(self.bounds.least, self.bounds.most);
         self.rows.store(next, Ordering::Relaxed);
@@ -101,6 +105,18 @@ mod tests {
             rows = next;
         }
         assert_eq!(rows, MOST_ROWS);
+    }
+
+    #[test]
+    fn a_fast_call_with_few_rows_does_not_make_the_next_one_smaller() {
+        let size = BatchSize::new(BatchBounds::default());
+        for _ in 0..20 {
+            size.took(size.rows(8), Duration::ZERO);
+        }
+        size.took(10, Duration::from_millis(1));
+        assert_eq!(size.rows(8), MOST_ROWS);
+        size.took(10, Duration::from_secs(10));
+        assert_eq!(size.rows(8), 5);
     }
 
     #[test]

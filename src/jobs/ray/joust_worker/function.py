@@ -242,6 +242,9 @@ class Function:
 
     def adapt(self, rows, seconds):
         wanted = int(rows * TARGET_SECONDS / max(seconds, 1e-6))
+        # A fast call with the last rows of a batch does not show that more rows would be too many.
+        if rows <= wanted and rows < self.rows:
+            return
         wanted = min(max(wanted, rows // 2, 1), 2 * rows)
         self.rows = min(max(wanted, self.least), self.most)
 
