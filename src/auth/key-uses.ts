@@ -34,9 +34,15 @@ export class StoredKeyUses implements KeyUses {
 
   async #flush(): Promise<void> {
     if (this.#ids.size === 0) return;
-    const ids = [...this.#ids];
+    const ids = this.#ids;
     this.#ids = new Set();
-    await this.store(ids);
+    try {
+      await this.store([...ids]);
+    } catch (error) {
+      // The next attempt stores them.
+      for (const id of ids) this.#ids.add(id);
+      throw error;
+    }
   }
 
   readonly #failed = (error: unknown): void => {

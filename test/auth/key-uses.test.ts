@@ -25,6 +25,22 @@ it("stores the uses of keys once a minute and when the server stops", async () =
   expect(stored).toEqual([["a", "b"], ["c"]]);
 });
 
+it("stores the uses of a failed attempt with the next one", async () => {
+  const stored: (readonly string[])[] = [];
+  let fails = true;
+  const store = async (ids: readonly string[]) => {
+    if (fails) throw new Error("no space");
+    stored.push(ids);
+  };
+  const uses = new StoredKeyUses(store, log);
+  uses.add("a");
+  await vi.advanceTimersByTimeAsync(60_000);
+  fails = false;
+  uses.add("b");
+  await uses.stop();
+  expect(stored.flat().sort()).toEqual(["a", "b"]);
+});
+
 it("a store that fails does not stop the server", async () => {
   const uses = new StoredKeyUses(() => Promise.reject(new Error("no space")), log);
   uses.add("a");
