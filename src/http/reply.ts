@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import type { Reply } from "../api/operation.js";
 import { ArrowStream } from "./arrow-stream.js";
 import { BlobStream } from "./blob-stream.js";
@@ -186,7 +187,7 @@ export function writeHead(
   headers: Readonly<Record<string, string>> | undefined,
 ): void {
   const { res, standardHeaders } = writer;
-  if (status !== 200) res.writeStatus(statusLines[status] ?? `${status} Unknown`);
+  if (status !== 200) res.writeStatus(`${status} ${STATUS_CODES[status]}`);
   res.writeHeader("phalanx-version", protocolVersion);
   res.writeHeader("x-request-id", writer.requestId);
   for (let at = 0; at < standardHeaders.length; at += 2) {
@@ -195,29 +196,6 @@ export function writeHead(
   if (contentType !== undefined) res.writeHeader("content-type", contentType);
   for (const name in headers) res.writeHeader(name, headers[name] as string);
 }
-
-const statusLines: Readonly<Record<number, string>> = {
-  200: "200 OK",
-  201: "201 Created",
-  202: "202 Accepted",
-  204: "204 No Content",
-  206: "206 Partial Content",
-  308: "308 Permanent Redirect",
-  400: "400 Bad Request",
-  401: "401 Unauthorized",
-  403: "403 Forbidden",
-  404: "404 Not Found",
-  405: "405 Method Not Allowed",
-  406: "406 Not Acceptable",
-  409: "409 Conflict",
-  413: "413 Content Too Large",
-  415: "415 Unsupported Media Type",
-  416: "416 Range Not Satisfiable",
-  429: "429 Too Many Requests",
-  500: "500 Internal Server Error",
-  503: "503 Service Unavailable",
-  504: "504 Gateway Timeout",
-};
 
 /** The HTTP status of a reply. */
 export const replyStatus = (reply: Reply): number =>
