@@ -39,7 +39,7 @@ const ROOT: readonly string[] = [];
  * 2. Check that the role of the caller covers the operation, or that it has grants (403), and start its deadline (504).
  * 3. Check the content type and the announced size of the body (415, 413).
  * 4. Read the idempotency key.
- * 5. Read the body: buffer JSON and short Arrow bodies, stream longer Arrow bodies to the engine.
+ * 5. Read the body: buffer JSON and short Arrow bodies without an idempotency key, stream other Arrow bodies.
  * 6. Parse the query string, the id in the path, and the body, and validate them (400).
  * 7. Check what the content of the request and the grants of the caller require (403, 404).
  * 8. Run the handler of the operation. With an idempotency key, it takes effect once.
@@ -339,8 +339,8 @@ export class RequestHandler {
     const { route, request, query } = this;
     const callerId = this.#identity?.id ?? "";
     const body = this.#idempotentBody ?? bufferedBody(this.#body ?? emptyBody);
-    const repeatable = idempotentRequest(route, request, query, key, callerId, body, call.database);
-    return runIdempotent(this.dependencies.services, repeatable, (attempt?: Attempt) => {
+    const idempotent = idempotentRequest(route, request, query, key, callerId, body, call.database);
+    return runIdempotent(this.dependencies.services, idempotent, (attempt?: Attempt) => {
       call.attempt = attempt;
       return this.#handle(call, services);
     });

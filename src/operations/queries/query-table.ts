@@ -3,7 +3,7 @@ import { operation } from "../../api/operation.js";
 import { nothing } from "../../api/schemas.js";
 import { cancelQuery } from "../../engine/index.js";
 import { mergeObjects } from "../../foundation/merge-objects.js";
-import { onTable } from "../../tables/open-table.js";
+import { onTableAtHand } from "../../tables/open-table.js";
 import { versionHeader } from "../../tables/target.js";
 import { queryKind } from "./query-kind.js";
 import { nextQueryNumber } from "./query-number.js";
@@ -25,7 +25,7 @@ export const queryTable = operation({
   async handle(services, call) {
     const options = queryOptions(call);
     const number = nextQueryNumber();
-    const answer = await onTable(services, call.id, ({ table }) => {
+    const answer = await onTableAtHand(services, call.id, ({ table }) => {
       const running = table.query(call.payload, mergeObjects(options, { number }));
       // After the start, because only a running query can be cancelled. Runs at once if the client has disconnected.
       call.onAbort(() => cancelQuery(number));

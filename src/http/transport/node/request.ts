@@ -7,8 +7,9 @@ export class NodeRequest implements TransportRequest {
   readonly #query: number;
 
   constructor(private readonly req: IncomingMessage) {
+    const url = req.url ?? "/";
     // The request line of a proxy request contains an absolute URL.
-    this.#url = (req.url ?? "/").replace(/^https?:\/\/[^/?#]*/i, "") || "/";
+    this.#url = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
     this.#query = this.#url.indexOf("?");
   }
 

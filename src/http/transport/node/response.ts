@@ -17,18 +17,23 @@ export class NodeResponse implements TransportResponse {
   #aborted = false;
   /** The socket is full; a `drain` event follows. */
   #full = false;
+  #awaitsDrain = false;
   /** Bytes of the body that `tryEnd` has written. */
   #offset = 0;
   #bodyRead = false;
   #onAborted: (() => void) | undefined;
   #onWritable: ((offset: number) => boolean) | undefined;
 
+  /** `onClose` runs when the connection has the whole reply, or is closed. */
   constructor(
     private readonly req: IncomingMessage,
     private readonly res: ServerResponse,
+    onClose: () => void,
   ) {
-    res.on("close", () => this.#closed());
-    res.on("drain", () => this.#drained());
+    res.on("close", () => {
+      onClose();
+      this.#closed();
+    });
   }
 
   writeStatus(status: string): this {
@@ -46,8 +51,16 @@ export class NodeResponse implements TransportResponse {
 
   write(chunk: string | Uint8Array): boolean {
     this.#sendHead();
-    this.#full = !this.res.write(chunk);
+    this.#write(chunk);
     return !this.#full;
+  }
+
+  #write(chunk: string | Uint8Array): void {
+    this.#full = !this.res.write(chunk);
+    // Few replies fill the socket: the others need no listener.
+    if (!this.#full || this.#awaitsDrain) return;
+    this.#awaitsDrain = true;
+    this.res.once("drain", () => this.#drained());
   }
 
   tryEnd(bodyFromOffset: Uint8Array, totalBytes: number): [boolean, boolean] {
@@ -61,7 +74,7 @@ export class NodeResponse implements TransportResponse {
         this.#finish(piece);
         return [true, true];
       }
-      if (piece.byteLength > 0) this.#full = !this.res.write(piece);
+      if (piece.byteLength > 0) this.#write(piece);
       if (at >= bodyFromOffset.byteLength) break;
     }
     return [!this.#full, false];
@@ -149,6 +162,7 @@ export class NodeResponse implements TransportResponse {
   }
 
   #drained(): void {
+    this.#awaitsDrain = false;
     this.#full = false;
     if (!this.#ended) this.#onWritable?.(this.#offset);
   }

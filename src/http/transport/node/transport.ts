@@ -42,8 +42,8 @@ export class NodeTransport implements Transport {
       // Node continues to parse requests after a reply that closes the connection.
       if (replies?.some(closesConnection)) return;
       replies?.push(res);
-      res.once("close", () => replies?.splice(replies.indexOf(res), 1));
-      handle(new NodeResponse(req, res), new NodeRequest(req));
+      const closed = () => void replies?.splice(replies.indexOf(res), 1);
+      handle(new NodeResponse(req, res, closed), new NodeRequest(req));
     };
     this.#server = tls
       ? createHttpsServer({ ...options, ...readCertificate(tls) }, accept)
