@@ -26,9 +26,10 @@ const help = `joust serves Lance tables over HTTP.
   joust maintain [ROOT] [--table NAME] [options]
                                         compacts tables, optimizes indices and removes old versions, also
                                         while servers use ROOT; prints a summary
-  joust sql 'SELECT ...' [ROOT] [--url URL] [--param VALUE]
-                  [--format table|csv|json|arrow|parquet]
-                                        runs one SELECT on a server, or on a ROOT without a server
+  joust sql 'SELECT ...' [ROOT | --url URL [--api-key KEY | --api-key-file FILE]] [--param VALUE]
+                  [--format table|csv|json|arrow|parquet] [--limit ROWS] [--rows ROWS]
+                                        runs one SELECT on a ROOT, or any statement on the server at URL; a
+                                        table shows --rows rows [40]
   joust --help | --version
 
 Options. A flag overrides the environment (JOUST_LOG_LEVEL), and the environment overrides the TOML file:

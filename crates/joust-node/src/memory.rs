@@ -8,7 +8,7 @@ use napi_derive::napi;
 pub struct MemoryUsage {
     /// The whole budget.
     pub budget: f64,
-    /// The share of caches: opened index data, file metadata, text search.
+    /// The share of caches: opened index data, file metadata, text search, rows.
     pub caches: f64,
     /// The share of requests and jobs, of which the following are parts.
     pub work: f64,
@@ -26,7 +26,8 @@ pub struct MemoryUsage {
 impl From<Usage> for MemoryUsage {
     fn from(usage: Usage) -> Self {
         let budget = usage.budget;
-        let caches = budget.index_cache + budget.metadata_cache + budget.text_caches;
+        let caches =
+            budget.index_cache + budget.metadata_cache + budget.text_caches + budget.row_cache;
         Self {
             budget: budget.total as f64,
             caches: caches as f64,
