@@ -59,7 +59,10 @@ export declare class Engine {
    * removes files only during that time (else code 17).
    */
   renewLease(leftMs: number): void
-  /** Drops cached data of the files there: they belong to another table now, or are orphaned. */
+  /**
+   * Closes the table at a location and all its branches: its files belong to another table now, or are orphaned. No
+   * later lookup uses the cached data of its files.
+   */
   closeTable(location: string): void
   /**
    * Removes the files that Lance and joust created for a table, and its directory if it is then empty; succeeds if
@@ -333,7 +336,7 @@ export declare class Table {
   /** The maintenance that is due. */
   maintenanceDue(): Promise<MaintenanceDue>
   /** Adds missing rows to all indexes. */
-  catchUp(task: Task, onProgress: (arg: Progress) => void): Promise<CaughtUp>
+  optimizeIndices(task: Task, onProgress: (arg: Progress) => void): Promise<OptimizedIndices>
   /** Writes one part of a larger write for a version; the part is not visible yet. */
   writePart(body: Uint8Array | Upload, overwrite: boolean, version: number): Promise<PartResult>
   /**
@@ -359,8 +362,8 @@ export declare class Table {
   onBranch(branch?: string | undefined | null): Table
   /**
    * The same table, for the changes of a request that takes effect once; `request` is unique to it. `since` (ms
-   * since the epoch): start of an earlier attempt that may have committed. In that case append, create, overwrite,
-   * merge, update and delete return the answer of that attempt.
+   * since the epoch): start of an earlier attempt that may have committed. If it has, append, create, overwrite, merge,
+   * update and delete return the answer of that attempt, and an index build changes nothing.
    */
   forRequest(request: string, since?: number | undefined | null): Table
   /** All versions of this branch, oldest first. */
@@ -554,13 +557,6 @@ export interface BuiltIndex {
 
 /** Cancels the query with this number; no effect after it has ended. */
 export declare function cancelQuery(number: number): void
-
-/** The result of an index catch-up. */
-export interface CaughtUp {
-  indexes: Array<string>
-  /** Absent if there was nothing to do. */
-  publishedVersion?: number
-}
 
 /** Which changes of a table to read. */
 export interface ChangeOptions {
@@ -950,7 +946,7 @@ export interface MaintenanceDue {
 export interface MemoryUsage {
   /** The whole budget. */
   budget: number
-  /** The share of caches: opened index data, file metadata, text search. */
+  /** The share of caches: opened index data, file metadata, text search, rows. */
   caches: number
   /** The share of requests and jobs, of which the following are parts. */
   work: number
@@ -1051,6 +1047,13 @@ export interface NewViewFunction {
   outputs: Array<ViewOutput>
   /** The columns of the query that the view has, too; all when absent. `schema` names them. */
   inherited?: Array<string>
+}
+
+/** The result of an index optimization. */
+export interface OptimizedIndices {
+  indexes: Array<string>
+  /** Absent if there was nothing to do. */
+  publishedVersion?: number
 }
 
 /** The files that one part of a write put into the table's data directory. */

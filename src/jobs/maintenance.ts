@@ -25,7 +25,7 @@ export const maintenance = ({
         ? undefined
         : await compact(target, options, executor, run, remote);
     signal.throwIfAborted();
-    const optimized = await withTask(signal, (task) => target.catchUp(task, onProgress));
+    const optimized = await withTask(signal, (task) => target.optimizeIndices(task, onProgress));
     return {
       result: withoutNulls({
         published_version: optimized.publishedVersion ?? compacted?.publishedVersion,

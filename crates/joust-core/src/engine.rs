@@ -203,7 +203,8 @@ impl Engine {
         Ok(left)
     }
 
-    /// Closes a table and all its branches, and drops the cached data of its files.
+    /// Closes a table and all its branches. No later lookup uses the cached data of its files, and the caches evict it by
+    /// age.
     pub fn close_table(&self, location: &str) {
         self.tables.close_table(location);
     }

@@ -298,7 +298,8 @@ impl Engine {
         self.inner.renew_lease(millis(left_ms));
     }
 
-    /// Drops cached data of the files there: they belong to another table now, or are orphaned.
+    /// Closes the table at a location and all its branches: its files belong to another table now, or are orphaned. No
+    /// later lookup uses the cached data of its files.
     #[napi]
     pub fn close_table(&self, location: String) {
         self.inner.close_table(&location);

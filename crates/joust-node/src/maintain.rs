@@ -22,9 +22,9 @@ pub struct MaintenanceDue {
     pub worth_indexing: bool,
 }
 
-/// The result of an index catch-up.
+/// The result of an index optimization.
 #[napi(object)]
-pub struct CaughtUp {
+pub struct OptimizedIndices {
     pub indexes: Vec<String>,
     /// Absent if there was nothing to do.
     pub published_version: Option<f64>,
@@ -47,17 +47,17 @@ impl Table {
     }
 
     /// Adds missing rows to all indexes.
-    #[napi(ts_return_type = "Promise<CaughtUp>")]
-    pub fn catch_up<'env>(
+    #[napi(ts_return_type = "Promise<OptimizedIndices>")]
+    pub fn optimize_indices<'env>(
         &self,
         env: &'env Env,
         task: &Task,
         on_progress: Function<'_, Progress, ()>,
-    ) -> napi::Result<PromiseRaw<'env, CaughtUp>> {
+    ) -> napi::Result<PromiseRaw<'env, OptimizedIndices>> {
         let work = task.context(reporter(on_progress)?);
         let table = self.inner.clone();
-        let caught_up = async move { work.run(table.catch_up(&work)).await };
-        promise(env, on_job_threads(caught_up), |done| CaughtUp {
+        let optimized = async move { work.run(table.optimize_indices(&work)).await };
+        promise(env, on_job_threads(optimized), |done| OptimizedIndices {
             indexes: done.indexes,
             published_version: done.published_version.map(|version| version as f64),
         })

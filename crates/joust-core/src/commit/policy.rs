@@ -13,7 +13,7 @@ pub(crate) enum Policy {
     /// Changes that Lance commits without a policy: restore, clone, creation of a branch, removal of an index.
     #[default]
     Plain,
-    /// A group of uploads. If it fails, joust commits each upload alone.
+    /// A group of uploads. If it fails, joust commits each set of files alone.
     Append,
     /// The first version of a table.
     Create,
@@ -23,16 +23,17 @@ pub(crate) enum Policy {
     Multipart,
     /// Update, delete and merge. Lance reads rows again that another commit changed.
     RowChange,
-    /// A change of columns or of metadata. During its first attempt, inserts continue without a lock.
+    /// A change of columns or of metadata. A change that writes values builds its first attempt without the lock, so that
+    /// inserts continue.
     SchemaChange,
     /// An index that Lance builds.
     IndexBuild,
     /// Segments of an index that workers built. After a conflict, they build those again whose rows have changed.
     IndexSegments,
-    /// Segments of a text index, when it is built and when it catches up.
+    /// Segments of a text index, when it is built and when it is optimized.
     TextIndex,
-    /// The catch-up of an index that Lance builds.
-    IndexCatchUp,
+    /// The optimization of an index. The commits of a text index are `TextIndex`.
+    OptimizeIndices,
     /// A compaction.
     Compaction,
     /// A backfill and a view refresh, which replace values of all rows.
@@ -43,7 +44,7 @@ pub(crate) enum Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
     Never,
-    /// Before its work, which is short.
+    /// Before the work that ends in the commit.
     First,
     /// After its first lost commit, because the work before the commit is long. The change then holds the lock until
     /// it ends.
@@ -99,19 +100,19 @@ impl Policy {
         use Retry::{During, Never, Times};
         use Stamps::{Request, Uploads};
         let (lock, fsync, stamps, outcome, retry) = match self {
-            Self::Plain         => (Lock::Never,   InCommit, Stamps::None, Awaited,   Never),
-            Self::Append        => (First,         Staged,   Uploads,      Awaited,   Never),
-            Self::Create        => (AfterConflict, InCommit, Request,      Awaited,   Never),
-            Self::Overwrite     => (AfterConflict, Staged,   Request,      Awaited,   Never),
-            Self::Multipart     => (First,         InCommit, Stamps::None, Awaited,   Never),
-            Self::RowChange     => (AfterConflict, InCommit, Request,      Confirmed, During(PATIENCE)),
-            Self::SchemaChange  => (First,         InCommit, Stamps::None, Awaited,   During(PATIENCE)),
-            Self::IndexBuild    => (AfterConflict, InCommit, Request,      Awaited,   Never),
-            Self::IndexSegments => (First,         InCommit, Request,      Awaited,   Times(5)),
-            Self::TextIndex     => (First,         InCommit, Request,      Confirmed, Times(3)),
-            Self::IndexCatchUp  => (AfterConflict, InCommit, Stamps::None, Awaited,   Times(5)),
-            Self::Compaction    => (First,         InCommit, Stamps::None, Awaited,   Times(5)),
-            Self::Rewrite       => (First,         InCommit, Stamps::None, Awaited,   Times(20)),
+            Self::Plain           => (Lock::Never,   InCommit, Stamps::None, Awaited,   Never),
+            Self::Append          => (First,         Staged,   Uploads,      Awaited,   Never),
+            Self::Create          => (AfterConflict, InCommit, Request,      Awaited,   Never),
+            Self::Overwrite       => (AfterConflict, Staged,   Request,      Awaited,   Never),
+            Self::Multipart       => (First,         InCommit, Stamps::None, Awaited,   Never),
+            Self::RowChange       => (AfterConflict, InCommit, Request,      Confirmed, During(PATIENCE)),
+            Self::SchemaChange    => (First,         InCommit, Stamps::None, Awaited,   During(PATIENCE)),
+            Self::IndexBuild      => (AfterConflict, InCommit, Request,      Awaited,   Never),
+            Self::IndexSegments   => (First,         InCommit, Request,      Awaited,   Times(5)),
+            Self::TextIndex       => (First,         InCommit, Request,      Confirmed, Times(3)),
+            Self::OptimizeIndices => (AfterConflict, InCommit, Stamps::None, Awaited,   Times(5)),
+            Self::Compaction      => (First,         InCommit, Stamps::None, Awaited,   Times(5)),
+            Self::Rewrite         => (First,         InCommit, Stamps::None, Awaited,   Times(20)),
         };
         Terms { lock, fsync, stamps, outcome, retry }
     }

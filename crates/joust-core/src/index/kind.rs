@@ -27,7 +27,8 @@ pub enum Kind {
 
 use Kind::*;
 
-/// All kinds, in the order of their declaration. A kind that is missing here cannot be requested.
+/// All kinds, in the order of their declaration. `Text` has to be the last one: then the compiler requires an entry for
+/// each kind. A kind without one cannot be requested.
 const KINDS: [Kind; Text as usize + 1] = [
     IvfFlat,
     IvfSq,

@@ -99,7 +99,7 @@ impl Tables {
     }
 
     /// As [`Self::table`], for one of several tables that exist at a location in sequence. `incarnation` identifies it:
-    /// cached data of another one at the location is dropped first.
+    /// if another one is open at the location, it is closed first.
     pub fn table_of(
         &self,
         incarnation: &str,

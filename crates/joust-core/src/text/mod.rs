@@ -9,13 +9,13 @@
 //! of all other fragments, which are indexed at search time ([`tail`]). Both are cached ([`caches`]).
 
 mod build;
-mod catch_up;
 mod column;
 mod describe;
 mod entry;
 mod files;
 mod fill;
 mod json;
+mod optimize_index;
 mod search;
 mod source;
 mod tail;
@@ -24,11 +24,11 @@ mod view;
 mod visible;
 
 pub(crate) use build::{Target, build, check};
-pub(crate) use catch_up::catch_up;
 pub(crate) use column::TextColumn;
 pub(crate) use entry::{Entry, TYPE_URL, all_entries, entries};
 pub(crate) use files::remove_segment;
 pub(crate) use json::as_returned;
+pub(crate) use optimize_index::optimize_index;
 pub(crate) use search::{Found, Search, indexed, names, prewarm};
 pub(crate) use source::texts;
 pub(crate) use text_caches::TextCaches;

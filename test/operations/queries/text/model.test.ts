@@ -109,9 +109,9 @@ async function life(seed: number, id: string, end: number): Promise<void> {
     const index = { column: "text", index_type: "FTS", replace: true, ...plainly };
     return client.ok(path("create_index"), index);
   };
-  const caughtUp = () =>
+  const optimized = () =>
     waitFor(
-      "the index is caught up",
+      "the index has all rows",
       async () => (await waitForIndex(client, id, "text_idx")).num_unindexed_rows < many,
       { timeoutMs: 60_000 },
     );
@@ -132,7 +132,7 @@ async function life(seed: number, id: string, end: number): Promise<void> {
         if (rows.length > most) return rows;
         const more = Array.from({ length: many }, fresh);
         await client.insert(id, body(more), on(branch));
-        if (branch.name === undefined && below(2) === 0) await caughtUp();
+        if (branch.name === undefined && below(2) === 0) await optimized();
         return [...rows, ...more];
       },
       async "a crash while rows are indexed"(branch, rows) {

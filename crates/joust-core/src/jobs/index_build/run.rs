@@ -26,9 +26,9 @@ use crate::work::WorkContext;
 
 /// The most segments that are merged.
 const MOST_MERGED: usize = 16;
-/// The most segments that stay: a search visits each, and an index catch-up merges eight of them.
+/// The most segments that stay: a search visits each, and an index optimization merges eight of them.
 const MOST_KEPT: usize = 4;
-/// The largest model of an order. The server writes it as text for each worker.
+/// The largest model of an order. The server writes it as text for each new order.
 const MOST_MODEL_BYTES: usize = 64 << 20;
 
 /// Builds the index with workers; returns the number of their segments. `None`: the index has to be built in one process,

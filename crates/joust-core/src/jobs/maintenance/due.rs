@@ -94,7 +94,7 @@ fn compact_below(fragments: &[Sized], deleted: u64) -> Option<u64> {
     }
     let below = [0].iter().chain(&STEPS).zip(&STEPS);
     let due = below.filter(|(from, to)| {
-        // Lance only merges neighbours that the same index parts cover.
+        // Lance only merges neighbours that the same index segments cover.
         let runs = fragments.chunk_by(|one, next| {
             one.rows < **to && next.rows < **to && one.covered == next.covered
         });

@@ -49,7 +49,7 @@ async fn the_clone_survives_every_change_of_its_source_and_the_clean_up_after_it
     };
     source.compact(&target, &work).await.unwrap();
     source.drop_index("text_idx").await.unwrap();
-    source.catch_up(&work).await.unwrap();
+    source.optimize_indices(&work).await.unwrap();
     source.restore(1).await.unwrap();
     source.create(rows(900..901), true).await.unwrap();
     let before = files(place.location("source").as_ref());
@@ -102,7 +102,7 @@ async fn changes_of_the_clone_and_its_clean_up_leave_the_source_alone() {
         set: vec![("text".into(), "'pear'".into())],
     };
     clone.update(update).await.unwrap();
-    clone.catch_up(&work).await.unwrap();
+    clone.optimize_indices(&work).await.unwrap();
     clean_up(&clone).await;
     let reads = async |name: &str| {
         let table = place.beside().table(name);
@@ -116,7 +116,7 @@ async fn changes_of_the_clone_and_its_clean_up_leave_the_source_alone() {
         ..Compact::default()
     };
     clone.compact(&target, &work).await.unwrap();
-    clone.catch_up(&work).await.unwrap();
+    clone.optimize_indices(&work).await.unwrap();
     clean_up(&clone).await;
     assert_eq!(reads("clone").await, (70, vec![42]));
     assert_eq!(files(place.location("source").as_ref()), before);

@@ -12,7 +12,7 @@ async fn a_clone_of_a_clone_reads_the_files_of_both() {
     index(&source, "text", "FTS").await;
     let middle = cloned(&place, "middle", &source, Default::default()).await;
     middle.append(rows(60..70)).await.unwrap();
-    middle.catch_up(&Default::default()).await.unwrap();
+    middle.optimize_indices(&Default::default()).await.unwrap();
     let last = cloned(&place, "last", &middle, Default::default()).await;
     for table in [&source, &middle] {
         table.create(rows(900..901), true).await.unwrap();

@@ -13,7 +13,7 @@ pub enum Change {
     Index(&'static str, &'static str),
     /// Of a column that is no vector.
     ScalarIndex(&'static str, &'static str),
-    CatchUp,
+    OptimizeIndices,
     Compact,
 }
 
@@ -133,7 +133,7 @@ pub fn change() -> impl Strategy<Value = Change> {
             Change::ScalarIndex("name", "BTREE"),
             Change::ScalarIndex("group", "BITMAP"),
         ]),
-        1 => Just(Change::CatchUp),
+        1 => Just(Change::OptimizeIndices),
         1 => Just(Change::Compact),
     ]
 }

@@ -30,8 +30,11 @@ async fn apply(pair: &Pair, change: &Change, rows: &mut i64) {
         }
         Change::Index(kind, metric) => pair.index(kind, metric).await,
         Change::ScalarIndex(column, kind) => pair.scalar_index(column, kind).await,
-        Change::CatchUp => {
-            table.catch_up(&WorkContext::default()).await.unwrap();
+        Change::OptimizeIndices => {
+            table
+                .optimize_indices(&WorkContext::default())
+                .await
+                .unwrap();
         }
         Change::Compact => pair.compact().await,
     }

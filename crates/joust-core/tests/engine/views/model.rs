@@ -104,10 +104,10 @@ enum Step {
     Compact,
     CompactView,
     IndexView,
-    CatchUpView,
+    OptimizeView,
     /// An index of a column that the views filter by.
     IndexTable,
-    CatchUpTable,
+    OptimizeTable,
     /// How many versions back.
     Restore(u64),
     AddColumn,
@@ -127,9 +127,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Compact),
         1 => Just(Step::CompactView),
         1 => Just(Step::IndexView),
-        1 => Just(Step::CatchUpView),
+        1 => Just(Step::OptimizeView),
         1 => Just(Step::IndexTable),
-        1 => Just(Step::CatchUpTable),
+        1 => Just(Step::OptimizeTable),
         1 => (1_u64..4).prop_map(Step::Restore),
         1 => Just(Step::AddColumn),
         1 => Just(Step::ReplaceColumn),
@@ -209,12 +209,12 @@ impl Run {
                 let spec = r#"{"column": "m", "index_type": "BTREE", "replace": true}"#;
                 view.create_index(spec, &work).await.unwrap();
             }
-            Step::CatchUpView => drop(view.catch_up(&work).await.unwrap()),
+            Step::OptimizeView => drop(view.optimize_indices(&work).await.unwrap()),
             Step::IndexTable => {
                 let spec = r#"{"column": "kind", "index_type": "BTREE", "replace": true}"#;
                 self.table.create_index(spec, &work).await.unwrap();
             }
-            Step::CatchUpTable => drop(self.table.catch_up(&work).await.unwrap()),
+            Step::OptimizeTable => drop(self.table.optimize_indices(&work).await.unwrap()),
             Step::Restore(back) => {
                 let versions = self.table.list_versions().await.unwrap();
                 let mut versions: Vec<u64> = versions.iter().map(|one| one.version).collect();

@@ -1,4 +1,4 @@
-//! Index catch-up: keeps a text index as fast as a new one. New rows become a segment, many segments are merged into
+//! Index optimization: keeps a text index as fast as a new one. New rows become a segment, many segments are merged into
 //! one, a segment with few remaining rows is rewritten, and rows that are no longer visible are removed in the process.
 
 use joust_text::segment::{Segment, merge};
@@ -24,11 +24,11 @@ const FACTOR: u64 = 8;
 /// Smaller segments are all of about one size.
 const SMALL: u64 = 10_000;
 
-/// The most commits of one catch-up. The next catch-up continues.
+/// The most commits of one optimization. The next one continues.
 const MOST_COMMITS: usize = 5;
 
-/// Catches an index up with the table; returns the new version, if there was anything to do.
-pub async fn catch_up(
+/// Adds the missing rows to an index and merges its segments; returns the new version, if there was anything to do.
+pub async fn optimize_index(
     table: &Table,
     name: &str,
     caches: &TextCaches,
@@ -51,7 +51,7 @@ async fn commit_round(
     caches: &TextCaches,
     work: &WorkContext,
 ) -> Result<Option<u64>> {
-    let mut attempts = Attempts::at(Policy::IndexCatchUp);
+    let mut attempts = Attempts::at(Policy::OptimizeIndices);
     loop {
         match round(table, name, caches, work).await {
             Err(error) => attempts.lost(error).await.map_err(always_lost("table"))?,

@@ -1,4 +1,4 @@
-//! Index catch-up: adds rows to indexes that were written after their build. Lance calls this optimize indices.
+//! Index optimization: adds to indexes the rows that were written after their build (`optimize_indices` in Lance).
 
 use std::sync::Arc;
 
@@ -14,29 +14,32 @@ use crate::table::{ReadOptions, Table};
 use crate::text;
 use crate::work::WorkContext;
 
-/// The most parts of an index that a search visits; with more they are merged.
+/// An index with this many segments gets one merged segment, because a search visits each.
 const MOST_SEGMENTS: u64 = 8;
 
-/// The result of an index catch-up.
+/// The result of an index optimization.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CaughtUp {
+pub struct OptimizedIndices {
     pub indexes: Vec<String>,
     /// `None` if there was nothing to do.
     pub published_version: Option<u64>,
 }
 
 impl Table {
-    /// Adds missing rows to all indexes, as new parts, or merges the parts of an index if there are many.
-    pub async fn catch_up(&self, work: &WorkContext) -> Result<CaughtUp> {
-        let mut done = CaughtUp::default();
+    /// Adds missing rows to all indexes, as new segments. Merges the segments of an index if there are many.
+    pub async fn optimize_indices(&self, work: &WorkContext) -> Result<OptimizedIndices> {
+        let mut done = OptimizedIndices::default();
         let behind = self.list_indices(ReadOptions::default()).await?;
         let mut memory = None;
         for index in &behind {
-            if memory.is_none() && index.num_unindexed_rows > 0 {
-                memory = Some(self.memory_for_job(0, |_| {}).await);
+            let is_text = index.index_type == Kind::Text.name();
+            // The segments of a text index may be merged without a missing row.
+            if memory.is_none() && (is_text || index.num_unindexed_rows > 0) {
+                let report = |stage: &str| work.report(stage, 0, None);
+                memory = Some(self.memory_for_job(0, report).await);
             }
-            if index.index_type == Kind::Text.name() {
-                let optimize = text::catch_up(self, &index.name, self.caches()?.text(), work);
+            if is_text {
+                let optimize = text::optimize_index(self, &index.name, self.caches()?.text(), work);
                 if let Some(version) = optimize.instrument(info_span!("optimize index")).await? {
                     done.published_version = Some(version);
                     done.indexes.push(index.name.clone());
@@ -56,7 +59,7 @@ impl Table {
     }
 
     async fn optimize(&self, index: &IndexDescription, work: &WorkContext) -> Result<Option<u64>> {
-        let mut attempts = Attempts::at(Policy::IndexCatchUp);
+        let mut attempts = Attempts::at(Policy::OptimizeIndices);
         loop {
             let (mut dataset, _version) = self.copy_of_newest().await?;
             let before = dataset.version_id();
@@ -71,7 +74,7 @@ impl Table {
                 .index_names(vec![index.name.clone()])
                 .progress(Arc::new(Reporter::new(work.clone())));
             let optimize = dataset.optimize_indices(options);
-            match self.commit(Policy::IndexCatchUp, optimize).await {
+            match self.commit(Policy::OptimizeIndices, optimize).await {
                 Ok(()) if dataset.version_id() == before => return Ok(None),
                 Ok(()) => return Ok(Some(self.committed(dataset))),
                 Err(error) => attempts
