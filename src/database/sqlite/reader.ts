@@ -72,7 +72,7 @@ export class CurrentReader {
   }
 }
 
-/** Caches values of single rows until the next commit: never stale. */
+/** Caches values of single rows until the reader sees the next commit: see `CurrentReader`. */
 export class CurrentCache<Value> {
   readonly #values = new Map<string, Value>();
   #version = Number.NaN;
