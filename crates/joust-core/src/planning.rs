@@ -199,8 +199,8 @@ impl Threads {
         }
     }
 
-    /// Replaces the thread of a plan that nobody waits for, if its current step exceeds the time limit. The plan ends
-    /// after this step.
+    /// Observes the time limit of a plan whose caller has left. If the current step exceeds it, another thread replaces
+    /// the one of the plan. The plan ends after this step.
     async fn watch(self, step: Arc<Step>) {
         let limit = self.0.limits.step;
         while matches!(*step.place.lock(), Place::Waits | Place::Runs) {

@@ -6,10 +6,14 @@ use super::*;
 const STEP: Duration = Duration::from_millis(200);
 
 fn threads(threads: usize, overrun: usize) -> Threads {
+    threads_with(STEP, threads, overrun)
+}
+
+fn threads_with(step: Duration, threads: usize, overrun: usize) -> Threads {
     Threads::new(Limits {
         threads,
         overrun,
-        step: STEP,
+        step,
         patience: Duration::from_millis(400),
     })
 }
@@ -81,10 +85,7 @@ async fn a_step_that_takes_too_long_is_an_error_and_holds_up_no_other_plan() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_step_holds_up_no_other_plan_after_its_caller_has_left() {
-    let threads = Threads::new(Limits {
-        step: Duration::from_secs(2),
-        ..threads(1, 1).0.limits
-    });
+    let threads = threads_with(Duration::from_secs(2), 1, 1);
     let endless = Endless::new();
     let has_begun = Arc::new(AtomicBool::new(false));
     let (begun, step, own) = (has_begun.clone(), endless.step(), threads.clone());
@@ -152,7 +153,8 @@ async fn a_plan_is_dropped_with_its_caller() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_reaches_the_caller_and_the_thread_makes_the_next_plan() {
-    let threads = threads(1, 1);
+    // With RUST_BACKTRACE the panic prints a backtrace within the step, which takes longer than `STEP`.
+    let threads = threads_with(Duration::from_secs(60), 1, 1);
     let panicked = AssertUnwindSafe(threads.run(async { panic!("as the test wants") }));
     let panic: Outcome<()> = panicked.catch_unwind().await;
     assert!(panic.is_err());
