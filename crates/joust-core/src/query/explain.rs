@@ -15,14 +15,9 @@ impl Table {
 
     async fn explained(&self, body: &[u8], options: QueryOptions) -> Result<String> {
         let explain = Explain::decode(body, &options.id)?;
-        let (dataset, query) = self.opened(explain.query.0, &options).await?;
-        let evaluation = query.evaluation(&dataset)?;
-        // The plan may load vectors and index the rows that no text segment covers.
-        let _memory = self
-            .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
-            .await?;
         let verbose = explain.verbose == Some(true);
-        let plan = self.plan(&dataset, query, evaluation).await?;
+        // The plan may load vectors and index the rows that no text segment covers.
+        let (plan, _memory) = self.planned(explain.query.0, &options).await?;
         if self.rows().is_some() {
             return Ok(plan.visible_steps(self.caches()?).await?.explain());
         }
@@ -37,13 +32,7 @@ impl Table {
     }
 
     async fn analyzed(&self, body: &[u8], options: QueryOptions) -> Result<String> {
-        let query = Query::decode(body)?;
-        let (dataset, query) = self.opened(query, &options).await?;
-        let evaluation = query.evaluation(&dataset)?;
-        let _memory = self
-            .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
-            .await?;
-        let plan = self.plan(&dataset, query, evaluation).await?;
+        let (plan, _memory) = self.planned(Query::decode(body)?, &options).await?;
         if self.rows().is_some() {
             return plan.analyze_visible(self.caches()?).await;
         }

@@ -48,6 +48,7 @@ pub(crate) use row_search::RowSearch;
 
 use crate::error::Result;
 use crate::ipc::Format;
+use crate::memory::Reservation;
 use crate::schema::Evaluation;
 use crate::table::{ReadOptions, Table};
 use plan::Plan;
@@ -83,8 +84,15 @@ impl Table {
     }
 
     async fn answer(&self, body: &[u8], options: QueryOptions) -> Result<Answer> {
-        let query = Query::decode(body)?;
-        let (dataset, query) = self.opened(query, &options).await?;
+        let (plan, memory) = self.planned(Query::decode(body)?, &options).await?;
+        plan.execute(self.caches()?, options.format, memory)
+            .instrument(info_span!("execute query"))
+            .await
+    }
+
+    /// Opens the version, reserves the memory of the query, and plans it.
+    async fn planned(&self, query: Query, options: &QueryOptions) -> Result<(Plan, Reservation)> {
+        let (dataset, query) = self.opened(query, options).await?;
         let evaluation = query.evaluation(&dataset)?;
         let memory = self
             .memory_for_query(&dataset, query.order_by.is_some(), evaluation)
@@ -93,9 +101,7 @@ impl Table {
         let plan = plan
             .instrument(info_span!("plan query", strategy = Empty))
             .await?;
-        plan.execute(self.caches()?, options.format, memory)
-            .instrument(info_span!("execute query"))
-            .await
+        Ok((plan, memory))
     }
 
     /// The version to read, and the query restricted to the rows that the caller may use.
