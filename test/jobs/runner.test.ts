@@ -1,85 +1,14 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { JoustError } from "../../src/foundation/errors.js";
-import type { JobKind, JobProgress, JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
-import { type RunnerOptions, startJobs } from "../../src/jobs/runner.js";
+import { describe, expect, it } from "vitest";
+import type { JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
-import { describeOnEachDatabase, makeTable, quiet } from "../catalog/catalog-databases.js";
+import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
 import { waitFor } from "../harness/wait-for.js";
-
-const rowErrors = {
-  column: "c",
-  version: 2,
-  rows: [{ fragment: 0, offset: 7, message: "divide by zero" }],
-  fragments: [{ fragment: 0, rows: 1 }],
-};
-
-/** Jobs whose spec names their outcome; "wait" runs until it is cancelled or `finish` is called. */
-class Work implements JobKind {
-  readonly kind = "test";
-  readonly ran: string[] = [];
-  readonly active = new Map<string, () => void>();
-  /** Jobs go on after they are cancelled. */
-  ignoresCancel = false;
-  mostActive = 0;
-  progress: JobProgress[] = [];
-
-  async run({ table, spec, signal, onProgress }: Parameters<JobKind["run"]>[0]) {
-    const id = `${table.id.join("$")}:${spec}`;
-    this.ran.push(id);
-    for (const progress of this.progress) onProgress(progress);
-    if (spec === "fail") throw new JoustError(12, 'column "x" does not exist');
-    if (spec === "crash") throw new Error("/secret/path broke");
-    if (spec === "tell") return { result: { rows: 3 }, errors: rowErrors };
-    if (!spec.startsWith("wait")) return {};
-    await new Promise<void>((resolve, reject) => {
-      this.active.set(id, resolve);
-      this.mostActive = Math.max(this.mostActive, this.active.size);
-      signal.addEventListener("abort", () => this.ignoresCancel || reject(signal.reason));
-    }).finally(() => this.active.delete(id));
-    return {};
-  }
-
-  finish(id: string): void {
-    this.active.get(id)?.();
-  }
-}
-
-function start(
-  store: OpenCatalog,
-  work: JobKind = new Work(),
-  options: Pick<RunnerOptions, "cancelTimeoutMs"> = {},
-): Jobs {
-  const { jobs: queue, catalog } = store;
-  const jobs = startJobs({ store: queue, catalog, kinds: [work], log: quiet, ...options });
-  onTestFinished(() => jobs.stop());
-  return jobs;
-}
-
-const waitForState = (jobs: Jobs, id: string, state: JobRecord["state"]) =>
-  waitFor(`job is ${state}`, async () => {
-    const job = await jobs.describe(id);
-    return job.state === state && job;
-  });
-
-const settled = () => new Promise((resolve) => setTimeout(resolve, 100));
+import { rowErrors, settled, setUpJobs, start, Work, waitForState } from "./test-jobs.js";
 
 describe("a job", () => {
   describeOnEachDatabase((newCatalog) => {
-    const setUp = async () => {
-      const test = newCatalog();
-      const store = await test.open();
-      const table = await makeTable(store, ["t"]);
-      const request = (spec: string, name = "i", key = table.key) => ({
-        kind: "test",
-        table: key,
-        name,
-        spec,
-      });
-      return { test, store, table, request };
-    };
-
     it("runs to its end", async () => {
-      const { store, table, request } = await setUp();
+      const { store, table, request } = await setUpJobs(newCatalog);
       const jobs = start(store);
       const job = await jobs.enqueue(request("quick"));
       expect(job).toMatchObject({ kind: "test", table: table.key, name: "i", state: "QUEUED" });
@@ -91,7 +20,7 @@ describe("a job", () => {
     });
 
     it("that fails keeps a reason that is safe for clients", async () => {
-      const { store, request } = await setUp();
+      const { store, request } = await setUpJobs(newCatalog);
       const jobs = start(store);
       const reported = await jobs.enqueue(request("fail", "a"));
       const hidden = await jobs.enqueue(request("crash", "b"));
@@ -112,7 +41,7 @@ describe("a job", () => {
     });
 
     it("keeps its result and its failed rows", async () => {
-      const { store, table, request } = await setUp();
+      const { store, table, request } = await setUpJobs(newCatalog);
       const jobs = start(store);
       const quick = await jobs.enqueue(request("quick", "a"));
       const reported = await jobs.enqueue(request("tell", "b"));
@@ -126,7 +55,7 @@ describe("a job", () => {
     });
 
     it("is shared by equal requests with the same name, and a different request with that name is rejected", async () => {
-      const { store, request } = await setUp();
+      const { store, request } = await setUpJobs(newCatalog);
       const work = new Work();
       const jobs = start(store, work);
       const same = await Promise.all(
@@ -145,7 +74,7 @@ describe("a job", () => {
     });
 
     it("is listed only if it is the newest of its name", async () => {
-      const { store, table, request } = await setUp();
+      const { store, table, request } = await setUpJobs(newCatalog);
       const jobs = start(store);
       const newest: JobRecord[] = [];
       for (const name of ["b", "a", "b", "c", "a"]) {
@@ -157,7 +86,7 @@ describe("a job", () => {
     });
 
     it("of automatic maintenance is stored up to a number per name", async () => {
-      const { store, table, request } = await setUp();
+      const { store, table, request } = await setUpJobs(newCatalog);
       const jobs = start(store);
       const quick = async (name: string, more: Pick<JobRequest, "keepEnded"> = {}) => {
         const { id } = await jobs.enqueue({ ...request("quick", name), ...more });
@@ -176,7 +105,7 @@ describe("a job", () => {
     });
 
     it("runs alone on its table, and two run at the same time in total", async () => {
-      const { store, table, request } = await setUp();
+      const { store, table, request } = await setUpJobs(newCatalog);
       const others = [await makeTable(store, ["u"]), await makeTable(store, ["v"])];
       const work = new Work();
       const jobs = start(store, work);
@@ -223,7 +152,7 @@ describe("a job", () => {
     });
 
     it("follows its table through a rename", async () => {
-      const { store, request } = await setUp();
+      const { store, request } = await setUpJobs(newCatalog);
       const work = new Work();
       const jobs = start(store, work);
       await jobs.enqueue(request("wait", "a"));
@@ -235,90 +164,8 @@ describe("a job", () => {
       expect(work.ran).toEqual(["t:wait", "new:quick"]);
     });
 
-    it("can be cancelled while it waits and while it runs", async () => {
-      const { store, request } = await setUp();
-      const work = new Work();
-      const jobs = start(store, work);
-      const running = await jobs.enqueue(request("wait", "a"));
-      const waiting = await jobs.enqueue(request("quick", "b"));
-      await waitFor("it runs", () => work.active.size === 1);
-      expect((await jobs.cancel(waiting.id)).state).toBe("CANCELLED");
-      expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
-      await waitFor("it has stopped", () => work.active.size === 0);
-      expect((await jobs.cancel(running.id)).state).toBe("CANCELLED");
-      await settled();
-      expect(work.ran).toEqual(["t:wait"]);
-      const after = await jobs.enqueue(request("quick", "c"));
-      await waitForState(jobs, after.id, "DONE");
-    });
-
-    it("is cancelled when its table is dropped", async () => {
-      const { store, table, request } = await setUp();
-      const work = new Work();
-      const jobs = start(store, work);
-      const running = await jobs.enqueue(request("wait", "a"));
-      const waiting = await jobs.enqueue(request("quick", "b"));
-      await waitFor("it runs", () => work.active.size === 1);
-      await store.catalog.dropTable(["t"]);
-      expect((await jobs.describe(running.id)).state).toBe("CANCELLED");
-      expect((await jobs.describe(waiting.id)).state).toBe("CANCELLED");
-      expect(await jobs.cancelTable(table.key)).toBe(true);
-      expect(work.active.size).toBe(0);
-      await store.catalog.forgetTable(table.key);
-      expect(await jobs.list(table.key)).toEqual([]);
-      await expect(jobs.enqueue(request("quick"))).rejects.toMatchObject({ code: 4 });
-    });
-
-    it("that is queued while the jobs of its table are cancelled runs to its end", async () => {
-      const { store, table, request } = await setUp();
-      const work = new Work();
-      const jobs = start(store, work);
-      const cancel = store.jobs.cancel.bind(store.jobs);
-      vi.spyOn(store.jobs, "cancel").mockImplementationOnce(async (where) => {
-        await cancel(where);
-        await jobs.enqueue(request("wait"));
-        await waitFor("it runs", () => work.active.size === 1);
-      });
-      await jobs.cancelTable(table.key);
-      await waitFor("it runs again", () => work.ran.length === 2 && work.active.size === 1);
-      const [job] = await jobs.list(table.key);
-      expect(job?.state).toBe("RUNNING");
-      work.finish("t:wait");
-      await waitForState(jobs, (job as JobRecord).id, "DONE");
-    });
-
-    it("is deleted together with what it built", async () => {
-      const { store, table, request } = await setUp();
-      const jobs = start(store);
-      const failed = await jobs.enqueue(request("fail", "a"));
-      await waitForState(jobs, failed.id, "FAILED");
-      await jobs.enqueue(request("wait", "b"));
-      await jobs.discard(table.key, "a");
-      expect((await jobs.list(table.key)).map((job) => job.name)).toEqual(["b"]);
-      await jobs.discard(table.key, "b");
-      expect(await jobs.list(table.key)).toEqual([]);
-    });
-
-    it("that ignores its cancellation is reported as running and is not deleted", async () => {
-      const { store, table, request } = await setUp();
-      const work = new Work();
-      work.ignoresCancel = true;
-      const jobs = start(store, work, { cancelTimeoutMs: 50 });
-      const job = await jobs.enqueue(request("wait"));
-      await waitFor("it runs", () => work.active.size === 1);
-      expect(await jobs.cancelTable(table.key)).toBe(false);
-      expect(await jobs.discard(table.key, "i")).toBe(false);
-      expect((await jobs.list(table.key)).map(({ id, state }) => [id, state])).toEqual([
-        [job.id, "CANCELLED"],
-      ]);
-      work.finish("t:wait");
-      expect(await jobs.cancelTable(table.key)).toBe(true);
-      expect(await jobs.discard(table.key, "i")).toBe(true);
-      expect(await jobs.list(table.key)).toEqual([]);
-    });
-
     it("reports its progress", async () => {
-      const { store, request } = await setUp();
+      const { store, request } = await setUpJobs(newCatalog);
       const work = new Work();
       work.progress = Array.from({ length: 100 }, (_, i) => ({
         stage: "train",
@@ -335,7 +182,7 @@ describe("a job", () => {
     });
 
     it("continues after a restart, also after a kill", async () => {
-      const { test, store, request } = await setUp();
+      const { test, store, request } = await setUpJobs(newCatalog);
       const work = new Work();
       const jobs = start(store, work);
       const job = await jobs.enqueue(request("wait"));
@@ -358,7 +205,7 @@ describe("a job", () => {
     });
 
     it("that stops the server three times fails", async () => {
-      const { test, store, request } = await setUp();
+      const { test, store, request } = await setUpJobs(newCatalog);
       const job = await store.jobs.enqueue(request("quick"));
       await store.close();
       for (let attempt = 1; attempt <= 3; attempt++) {
@@ -377,7 +224,7 @@ describe("a job", () => {
     });
 
     it("runs once although several servers share the queue", async () => {
-      const { test, store, request } = await setUp();
+      const { test, store, request } = await setUpJobs(newCatalog);
       const keys: string[] = [];
       for (let i = 0; i < 30; i++) keys.push((await makeTable(store, [`t${i}`])).key);
       const works = [new Work(), new Work(), new Work()];
@@ -392,17 +239,6 @@ describe("a job", () => {
       const ran = works.flatMap((work) => work.ran);
       expect(ran).toHaveLength(60);
       expect(new Set(ran).size).toBe(30);
-    });
-
-    it("stops if another server cancels it", async () => {
-      const { test, store, request } = await setUp();
-      const work = new Work();
-      const jobs = start(store, work);
-      const job = await jobs.enqueue(request("wait"));
-      await waitFor("it runs", () => work.active.size === 1);
-      const other = start(await test.open());
-      await other.cancel(job.id);
-      await waitFor("it has stopped", () => work.active.size === 0, { timeoutMs: 5_000 });
     });
   });
 });
