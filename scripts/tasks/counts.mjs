@@ -1,7 +1,10 @@
-import { relative } from "node:path";
-import { root } from "../build/paths.mjs";
+/**
+ * The counts of a suite, and a line for each failed test.
+ *
+ * @typedef {{ passed: number, failed: number, skipped: number, failures: string[] }} Counts
+ */
 
-/** The counts of a suite, and a line for each failed test. */
+/** @type {Counts} */
 export const noTests = { passed: 0, failed: 0, skipped: 0, failures: [] };
 
 export function add(a, b) {
@@ -61,34 +64,6 @@ export function cargoCounts(output) {
     })
     .reduce(add, { ...noTests, failures });
 }
-
-/** The counts of the JSON report of vitest. A file that does not load is a failed suite without tests. */
-export function vitestCounts(report) {
-  const files = report.testResults.filter((file) => file.status === "failed");
-  const broken = files.filter((file) => file.assertionResults.length === 0);
-  const failed = files.flatMap((file) =>
-    file.assertionResults
-      .filter((test) => test.status === "failed")
-      .map((test) => `${relative(root, file.name)}: ${test.fullName}: ${brief(test)}`),
-  );
-  return {
-    passed: report.numPassedTests,
-    failed: report.numFailedTests + broken.length,
-    skipped: report.numPendingTests + report.numTodoTests,
-    failures: [
-      ...failed,
-      ...broken.map((file) => `${relative(root, file.name)}: ${firstLine(file.message)}`),
-    ],
-  };
-}
-
-/** The first line of a failure and its location. */
-function brief({ failureMessages: [message = ""] }) {
-  const place = /[\w.-]+\.test\.ts:\d+/.exec(message);
-  return `${firstLine(message)}${place ? ` (${place[0]})` : ""}`;
-}
-
-const firstLine = (text) => text.trim().split("\n", 1)[0];
 
 /** The counts of the last line of pytest, `3 failed, 12 passed, 1 skipped in 4.2s`. An error counts as failed. */
 export function pytestCounts(output) {

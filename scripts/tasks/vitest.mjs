@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../build/paths.mjs";
 import { command } from "./command.mjs";
-import { noTests, reportCounts, vitestCounts, withExitCode } from "./counts.mjs";
+import { noTests, reportCounts, withExitCode } from "./counts.mjs";
+import { COUNTS_FILE } from "./vitest-counts.mjs";
 
 /** Runs vitest and prints the counts; returns the exit code of the task. */
 export async function vitestTask(...args) {
@@ -11,22 +12,26 @@ export async function vitestTask(...args) {
 }
 
 /** Runs vitest and returns the counts of its tests. */
-export async function vitest(args, options) {
+export async function vitest(args) {
   const scratch = mkdtempSync(join(tmpdir(), "joust-vitest-"));
-  const report = join(scratch, "report.json");
+  const counts = join(scratch, "counts.json");
   const program = join(root, "node_modules", "vitest", "vitest.mjs");
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const reporter = join(import.meta.dirname, "vitest-counts.mjs");
+  const reporters = ["--reporter=default", `--reporter=${reporter}`];
   try {
-    const code = await command(process.execPath, [program, "run", ...reporters, ...args], options);
-    return withExitCode(readCounts(report), code);
+    const code = await command(process.execPath, [program, "run", ...reporters, ...args], {
+      env: { [COUNTS_FILE]: counts },
+    });
+    return withExitCode(readCounts(counts), code);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
 
-function readCounts(report) {
+/** A run that ended early wrote no counts: its exit code is the failure. */
+function readCounts(path) {
   try {
-    return vitestCounts(JSON.parse(readFileSync(report, "utf8")));
+    return JSON.parse(readFileSync(path, "utf8"));
   } catch {
     return noTests;
   }

@@ -1,13 +1,10 @@
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { root } from "../../scripts/build/paths.mjs";
 import {
   cargoCounts,
   junitCounts,
   noTests,
   pytestCounts,
   surefireCounts,
-  vitestCounts,
   withExitCode,
   withSomeTest,
 } from "../../scripts/tasks/counts.mjs";
@@ -36,38 +33,6 @@ test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
       failures: ["appends::two: assertion failed: rows == 3 (tests/appends.rs:12:5)"],
     });
     expect(cargoCounts("error: could not compile")).toEqual(noTests);
-  });
-
-  it("are read from vitest, including files that did not load", () => {
-    const message = "AssertionError: expected 1 to be 2\n    at /x/test/rows/merge.test.ts:7:15";
-    const report = {
-      numPassedTests: 3,
-      numFailedTests: 1,
-      numPendingTests: 1,
-      numTodoTests: 0,
-      testResults: [
-        {
-          name: join(root, "test", "rows", "merge.test.ts"),
-          status: "failed",
-          message: "",
-          assertionResults: [
-            { status: "passed", fullName: "a merge adds rows", failureMessages: [] },
-            { status: "failed", fullName: "a merge counts", failureMessages: [message] },
-          ],
-        },
-        { name: join(root, "a.test.ts"), status: "failed", message: "no\nw", assertionResults: [] },
-        { name: join(root, "b.test.ts"), status: "passed", message: "", assertionResults: [] },
-      ],
-    };
-    expect(vitestCounts(report)).toEqual({
-      passed: 3,
-      failed: 2,
-      skipped: 1,
-      failures: [
-        "test/rows/merge.test.ts: a merge counts: AssertionError: expected 1 to be 2 (merge.test.ts:7)",
-        "a.test.ts: no",
-      ],
-    });
   });
 
   it("are read from pytest", () => {
