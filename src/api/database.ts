@@ -181,6 +181,11 @@ function catalogOf(catalog: Catalog, database: NamespacePath): Catalog {
       checkTable(target);
       return catalog.renameTable(id, target);
     },
+    async replaceTable(id, target, key) {
+      checkTable(id);
+      checkTable(target);
+      return catalog.replaceTable(id, target, key);
+    },
     async changeTables(changes) {
       for (const { id } of changes.declare ?? []) checkTable(id);
       for (const id of changes.deregister ?? []) checkTable(id);

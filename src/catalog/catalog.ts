@@ -172,6 +172,13 @@ export interface Catalog {
   ): Promise<Record<string, string>>;
   /** Moves no files. @throws code 1 when the target namespace does not exist, 5 when the name exists */
   renameTable(id: TableId, target: TableId): Promise<TableRecord>;
+  /**
+   * Renames a table, and drops the table `key` that has the new name: both or neither. Returns the dropped table, whose
+   * files the caller removes; undefined when it was dropped before.
+   *
+   * @throws code 1 when the target namespace does not exist, 4 without the table `id`, 5 when another table has the name
+   */
+  replaceTable(id: TableId, target: TableId, key: string): Promise<TableRecord | undefined>;
 
   // Registration of tables whose files exist or are written by clients.
 

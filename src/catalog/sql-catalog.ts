@@ -44,6 +44,7 @@ import {
   dropTable,
   mergeTableProperties,
   renameTable,
+  replaceTable,
   reserveTable,
   setTableProperties,
   withdrawTable,
@@ -172,6 +173,10 @@ export class SqlCatalog implements Catalog {
 
   renameTable(id: TableId, target: TableId) {
     return renameTable(this.db, id, target);
+  }
+
+  replaceTable(id: TableId, target: TableId, key: string) {
+    return replaceTable(this.db, this.members.self, id, target, key);
   }
 
   // Registration of tables whose files exist or are written by clients.

@@ -116,6 +116,32 @@ describe("tables", () => {
       await expect(catalog.renameTable(["a"], [])).rejects.toMatchObject({ code: 13 });
     });
 
+    it("take the name of a table that they replace, or nothing changes", async () => {
+      const store = await newCatalog().open();
+      const { catalog } = store;
+      const old = await makeTable(store, ["view"]);
+      const filled = await makeTable(store, ["filling"]);
+      const other = await makeTable(store, ["other"]);
+      const failures = [
+        [["filling"], ["other"], old.key, 5],
+        [["filling"], ["none", "view"], old.key, 1],
+        [["none"], ["view"], old.key, 4],
+      ] as const;
+      for (const [id, target, key, code] of failures) {
+        await expect(catalog.replaceTable(id, target, key)).rejects.toMatchObject({ code });
+      }
+      for (const table of [old, filled, other]) {
+        expect(await catalog.table(table.id)).toEqual(table);
+      }
+      expect(await catalog.replaceTable(["filling"], ["view"], old.key)).toEqual(old);
+      expect(await catalog.table(["view"])).toEqual({ ...filled, id: ["view"] });
+      await expect(catalog.table(["filling"])).rejects.toMatchObject({ code: 4 });
+      expect(await catalog.tableByKey(old.key)).toBeUndefined();
+      // The replaced table is gone meanwhile.
+      expect(await catalog.replaceTable(["view"], ["free"], old.key)).toBeUndefined();
+      expect(await catalog.table(["free"])).toEqual({ ...filled, id: ["free"] });
+    });
+
     it("accept new properties until they are dropped", async () => {
       const store = await newCatalog().open();
       const { catalog } = store;

@@ -171,6 +171,10 @@ export class AdoptingCatalog implements Catalog {
     return this.#scanOnMiss(() => this.catalog.renameTable(id, target));
   }
 
+  replaceTable(id: TableId, target: TableId, key: string) {
+    return this.catalog.replaceTable(id, target, key);
+  }
+
   // Registration of tables whose files exist or are written by clients.
 
   async changeTables(changes: {

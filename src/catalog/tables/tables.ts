@@ -11,7 +11,7 @@ import { checkTableId } from "../names.js";
 import { encodePath, splitPath } from "../path.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
 import { deleteClone, insertClone } from "./clones.js";
-import { insertTable } from "./insert-table.js";
+import { insertTable, type TableRow } from "./insert-table.js";
 import { recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
@@ -190,22 +190,47 @@ export async function renameTable(
     await findTable(db, id);
     throw tableExists(target);
   }
-  const from = splitPath(id);
-  const to = splitPath(target);
-  const renamed = await db.write((t) =>
-    t
-      .updateTable("tables")
-      .set({ namespace: to.parent, name: to.name })
-      .where("namespace", "=", from.parent)
-      .where("name", "=", from.name)
-      .where("state", "=", "live")
-      .returning(TABLE_COLUMNS)
-      .executeTakeFirst()
-      .catch((error) => {
-        if (violation(error) === "unique") throw tableExists(target);
-        throw violation(error) === "foreign-key" ? namespaceNotFound(target.slice(0, -1)) : error;
-      }),
-  );
+  const renamed = await db.write((t) => renameRow(t, id, target));
   if (!renamed) throw await missingTable(db, id);
   return tableRecord(renamed);
+}
+
+/** See `Catalog.replaceTable`. */
+export async function replaceTable(
+  db: CatalogDatabase,
+  self: string,
+  id: TableId,
+  target: TableId,
+  key: string,
+): Promise<TableRecord | undefined> {
+  checkTableId(target);
+  const done = await db.write(async (t) => {
+    // Locked: the rename cannot miss its table after the drop of the other one.
+    if (!(await liveTable(db, t, id))) return undefined;
+    const row = await liveTable(db, t, target);
+    const replaced = row?.key === key ? row : undefined;
+    if (replaced) await hideTables(t, self, [key]);
+    await renameRow(t, id, target);
+    return { replaced: replaced && tableRecord(replaced) };
+  });
+  if (!done) throw await missingTable(db, id);
+  return done.replaced;
+}
+
+/** Undefined: there is no live table `id`. @throws code 1 without the namespace, 5 when the name exists */
+function renameRow(t: Write, id: TableId, target: TableId): Promise<TableRow | undefined> {
+  const from = splitPath(id);
+  const to = splitPath(target);
+  return t
+    .updateTable("tables")
+    .set({ namespace: to.parent, name: to.name })
+    .where("namespace", "=", from.parent)
+    .where("name", "=", from.name)
+    .where("state", "=", "live")
+    .returning(TABLE_COLUMNS)
+    .executeTakeFirst()
+    .catch((error) => {
+      if (violation(error) === "unique") throw tableExists(target);
+      throw violation(error) === "foreign-key" ? namespaceNotFound(target.slice(0, -1)) : error;
+    });
 }

@@ -2,10 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { tablesPageToken } from "../../catalog/page-token.js";
 import { encodePath } from "../../catalog/path.js";
-import { ErrorCode, invalidInput } from "../../foundation/errors.js";
+import { ErrorCode, hasCode, invalidInput } from "../../foundation/errors.js";
 import { identifier, ROOT_SCHEMA } from "../../tables/named-table.js";
 import { onTable } from "../../tables/open-table.js";
-import { removeTable } from "../../tables/table-removal.js";
+import { removeDroppedTables, removeTable } from "../../tables/table-removal.js";
 import { renameTable } from "../tables/rename-table.js";
 import { createMaterializedView } from "../views/create-materialized-view.js";
 import { describeMaterializedView } from "../views/describe-materialized-view.js";
@@ -89,11 +89,21 @@ const removeFilled = (run: StatementRun, id: readonly string[], key?: string) =>
     return done();
   });
 
-/** A view that the caller may drop, and its sources. @throws code 19 for a table that is no view */
+/** A view that the caller may drop. @throws code 19 for a table that is no view */
 async function viewToDrop(run: StatementRun, id: readonly string[]) {
   const services = await run.servicesFor(dropping, { id });
-  return onTable(services, id, ({ table }) => table.view());
+  return onTable(services, id, async ({ record, table }) => ({
+    key: record.key,
+    sources: (await table.view()).tables.map((source) => source.table),
+  }));
 }
+
+/** The view that a statement replaces; undefined: there is none. */
+const viewToReplace = (run: StatementRun, id: readonly string[]) =>
+  viewToDrop(run, id).catch((error) => {
+    if (missing.some((code) => hasCode(error, code))) return undefined;
+    throw error;
+  });
 
 /** Replaces a view by a new one. Until the new one is filled, the name stands for the old one. */
 async function replaceView(
@@ -105,10 +115,7 @@ async function replaceView(
     throw invalidInput("OR REPLACE waits until the new view is filled: leave out Prefer");
   }
   // A table of that name is an error before the work starts.
-  await unless(missing, async () => {
-    await viewToDrop(run, id);
-    return done();
-  });
+  await viewToReplace(run, id);
   const name = id.at(-1) ?? "";
   const filling = [...id.slice(0, -1), `${name}__${randomUUID().slice(0, 8)}`];
   const result = await createFilled(run, filling, payload);
@@ -117,18 +124,22 @@ async function replaceView(
     payload: { new_table_name: name, new_namespace_id: id.slice(0, -1) },
   };
   try {
-    const { tables } = await viewToDrop(run, filling);
-    if (tables.some(({ table }) => encodePath(table) === encodePath(id))) {
+    const { sources } = await viewToDrop(run, filling);
+    if (sources.some((source) => encodePath(source) === encodePath(id))) {
       throw invalidInput("the new view reads the view that it replaces: give it another name");
     }
-    await run.check(renaming, rename);
-    await unless(missing, async () => done(await run.run(dropping, { id })));
+    const old = await viewToReplace(run, id);
+    if (old) {
+      await run.check(renaming, rename);
+      const replaced = await run.services.catalog.replaceTable(filling, id, old.key);
+      await removeDroppedTables(run.services, replaced ? [replaced] : []);
+    } else {
+      await run.run(renaming, rename);
+    }
   } catch (error) {
-    // The old view is still there.
     await removeFilled(run, filling);
     throw error;
   }
-  await run.run(renaming, rename);
   return result;
 }
 

@@ -64,6 +64,29 @@ describe("a materialized view", () => {
     await define("DROP MATERIALIZED VIEW IF EXISTS again");
   });
 
+  it("has one of the two contents for every query that starts while it is replaced", async () => {
+    const replace = (n: number) =>
+      define(`CREATE OR REPLACE MATERIALIZED VIEW swapped AS SELECT count(*) + ${n} AS n FROM t`);
+    await replace(0);
+    let replaced = false;
+    const replacing = (async () => {
+      for (let n = 1; n <= 5; n++) await replace(n);
+      replaced = true;
+    })();
+    const seen: number[] = [];
+    while (!replaced) {
+      const [row] = await rows("SELECT n FROM swapped");
+      seen.push((row as { n: number }).n);
+    }
+    await replacing;
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    expect(await rows("SELECT n FROM swapped")).toEqual([{ n: (seen[0] as number) + 5 }]);
+    expect(await rows("SHOW MATERIALIZED VIEWS WHERE name > 'swappe'")).toEqual([
+      { name: "swapped" },
+    ]);
+    await define("DROP MATERIALIZED VIEW swapped");
+  });
+
   it("does not exist if it cannot be filled", async () => {
     const query = "CREATE MATERIALIZED VIEW failed AS SELECT CAST(name AS INT) AS n FROM t";
     const answer = await send(query);
