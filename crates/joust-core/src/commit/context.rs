@@ -15,6 +15,7 @@ use super::policy::{Outcome, Policy};
 use super::request_stamp::RequestStamp;
 use super::view_state::ViewState;
 use crate::storage::fsync::PendingFsync;
+use crate::work::WorkContext;
 
 tokio::task_local! {
     static CONTEXT: Arc<CommitContext>;
@@ -32,6 +33,8 @@ pub(crate) struct CommitContext {
     pub(super) view_state: Option<ViewState>,
     /// The running fsyncs of its staged files.
     pub(super) pending_fsync: Vec<PendingFsync>,
+    /// The work that ends in the change, if it may be cancelled.
+    pub(super) work: Option<WorkContext>,
     /// The commit lock of its table, which the change may hold.
     pub(super) lock: Option<Arc<HeldLock>>,
     /// The last commit that it attempted; `None` if its policy does not follow that commit.
@@ -72,6 +75,19 @@ impl CommitContext {
         self
     }
 
+    /// The work that ends in the change. Once its commit has begun, it is not cancelled before the commit ends.
+    pub fn of_work(mut self, work: &WorkContext) -> Self {
+        self.work = Some(work.clone());
+        self
+    }
+
+    /// Says whether a commit runs.
+    pub(super) fn set_committing(&self, committing: bool) {
+        if let Some(work) = &self.work {
+            work.set_committing(committing);
+        }
+    }
+
     /// The last commit that the change attempts.
     pub fn last_commit(&self) -> LastCommit {
         self.last.clone().unwrap_or_default()
@@ -90,3 +106,7 @@ impl CommitContext {
         CONTEXT.scope(self.clone(), change)
     }
 }
+
+#[cfg(test)]
+#[path = "cancelled_work_tests.rs"]
+mod cancelled_work_tests;

@@ -90,9 +90,10 @@ impl Handler {
         let stamped = request_stamp::stamp(&mut commit, &context.stamps)?;
         let attempted = outcome::Attempted::of(&commit);
 
-        // 6. Commit outcome: if the change may stop waiting, the steps 7 to 9 run in a task that continues without it.
+        // 6. Commit outcome: from here on, cancelled work waits for the commit. If the change may stop waiting, the steps 7 to 9 run in a task that continues without it.
         // The task keeps the branch until its end. Nothing in it waits for the commit lock, so the deletion of a
         // branch, which waits for its commits, does not wait for the lock either.
+        context.set_committing(true);
         let written =
             outcome::run_to_its_end(self, &context, commit, |handler, context, commit| {
                 async move {
@@ -126,6 +127,7 @@ impl Handler {
             (Err(failure), Some(transaction)) => attempted.confirm(transaction, failure).await,
             (written, _) => written,
         };
+        context.set_committing(false);
 
         // 11. Commit lock: after a lost commit, no other commit of this process comes before the next attempt. If the
         // change still loses, other processes are asked to pause.

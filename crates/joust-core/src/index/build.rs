@@ -52,7 +52,8 @@ impl Table {
     }
 
     /// Builds an index and commits it. Dropping the future cancels the build. If that happens during the commit, the
-    /// index may exist nevertheless, which a later [attempt](Self::for_request) detects.
+    /// index may exist nevertheless, which a later [attempt](Self::for_request) detects. [`WorkContext::run`] does not
+    /// drop it then.
     pub async fn create_index(&self, spec: &str, work: &WorkContext) -> Result<()> {
         match self.earlier().await {
             Ok(None) => {}
@@ -87,7 +88,7 @@ impl Table {
             .progress(Arc::new(Reporter::new(work.clone())))
             .into_future()
             .instrument(info_span!("build index"));
-        self.commit(Policy::IndexBuild, build)
+        self.commit_work(Policy::IndexBuild, work, build)
             .await
             .map_err(Error::of_input)?;
         self.handle().advance(dataset);

@@ -4,6 +4,7 @@ use std::future::Future;
 
 use super::Table;
 use crate::commit::{CommitContext, CommitOutcome, Policy, Stamps, to_outcome};
+use crate::work::WorkContext;
 
 impl Table {
     /// The context of a commit for this request. `rows`: the rows of the request.
@@ -24,6 +25,17 @@ impl Table {
     pub(crate) async fn commit<W: Future>(&self, policy: Policy, change: W) -> W::Output {
         self.commit_in(self.commit_context(policy, || 0), change)
             .await
+    }
+
+    /// The same for work that may be cancelled: it then waits for the end of a commit that has begun.
+    pub(crate) async fn commit_work<W: Future>(
+        &self,
+        policy: Policy,
+        work: &WorkContext,
+        change: W,
+    ) -> W::Output {
+        let context = self.commit_context(policy, || 0).of_work(work);
+        self.commit_in(context, change).await
     }
 
     /// The same with a context.

@@ -90,7 +90,7 @@ async fn attempt_build(
     for fragments in groups(&dataset) {
         made.push(segment_of(&source, fragments, &mut report).await?);
     }
-    commit(table, &dataset, target, analysis, made).await?;
+    commit(table, &dataset, target, analysis, made, work).await?;
     Ok(())
 }
 
@@ -102,13 +102,14 @@ pub async fn commit(
     target: &Target<'_>,
     analysis: &Analysis,
     made: Vec<Made>,
+    work: &WorkContext,
 ) -> Result<u64> {
     let field = dataset
         .schema()
         .field(&target.column.field)
         .map(|field| field.id)
         .ok_or_else(|| Error::invalid(format!("there is no column `{}`", target.column.field)))?;
-    let context = table.commit_context(Policy::TextIndex, || 0);
+    let context = table.commit_context(Policy::TextIndex, || 0).of_work(work);
     let last = context.last_commit();
     let mut uncommitted = Uncommitted {
         dataset,

@@ -123,7 +123,7 @@ async fn add_tail(
         name,
         column: &column,
     };
-    let version = commit(table, &dataset, &target, analysis, vec![made]).await?;
+    let version = commit(table, &dataset, &target, analysis, vec![made], work).await?;
     Ok(Some(version))
 }
 
@@ -180,7 +180,7 @@ async fn rewrite(
         column: &column,
     };
     let analysis = &first.details.analysis;
-    let version = commit(table, &dataset, &target, analysis, vec![made]).await?;
+    let version = commit(table, &dataset, &target, analysis, vec![made], work).await?;
     Ok(Some(version))
 }
 

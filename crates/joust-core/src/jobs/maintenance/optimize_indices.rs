@@ -74,7 +74,10 @@ impl Table {
                 .index_names(vec![index.name.clone()])
                 .progress(Arc::new(Reporter::new(work.clone())));
             let optimize = dataset.optimize_indices(options);
-            match self.commit(Policy::OptimizeIndices, optimize).await {
+            match self
+                .commit_work(Policy::OptimizeIndices, work, optimize)
+                .await
+            {
                 Ok(()) if dataset.version_id() == before => return Ok(None),
                 Ok(()) => return Ok(Some(self.committed(dataset))),
                 Err(error) => attempts
