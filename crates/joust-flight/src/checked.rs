@@ -45,21 +45,27 @@ pub fn checked(message: FlightData) -> Result<FlightData, Status> {
         }
     }
     let paid_for = MOST_FREE_ROWS.saturating_add(body.saturating_mul(64));
-    match u64::try_from(batch.length()) {
-        Ok(rows) if rows <= paid_for => Ok(message),
-        _ => Err(invalid(format!(
-            "a batch of {body} bytes says that it has {} rows; send batches of at most {MOST_FREE_ROWS} rows without \
-             content",
-            batch.length()
-        ))),
+    // The values of a list of nulls have no bytes either.
+    let nodes = batch.nodes().into_iter().flatten();
+    for length in std::iter::once(batch.length()).chain(nodes.map(|node| node.length())) {
+        if u64::try_from(length).is_ok_and(|length| length <= paid_for) {
+            continue;
+        }
+        return Err(invalid(format!(
+            "a batch of {body} bytes says that it has {length} rows or values; send batches of at most \
+             {MOST_FREE_ROWS} rows or values without content"
+        )));
     }
+    Ok(message)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, NullArray, RecordBatch};
+    use arrow::array::{ArrayRef, Int64Array, LargeListArray, NullArray, RecordBatch};
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{DataType, Field};
     use arrow::ipc::CompressionType;
     use arrow::ipc::writer::{
         CompressionContext, DictionaryTracker, IpcDataGenerator, IpcWriteOptions,
@@ -113,6 +119,19 @@ mod tests {
         let nulls = Arc::new(NullArray::new(2_000_000));
         let refused = checked(message(nulls, &IpcWriteOptions::default())).unwrap_err();
         assert!(refused.message().contains("2000000 rows"), "{refused}");
+    }
+
+    #[test]
+    fn values_without_content_are_bounded() {
+        let item = Arc::new(Field::new("item", DataType::Null, true));
+        let offsets = OffsetBuffer::new(vec![0_i64, 1 << 45].into());
+        let values = Arc::new(NullArray::new(1 << 45));
+        let lists = Arc::new(LargeListArray::new(item, offsets, values, None));
+        let refused = checked(message(lists, &IpcWriteOptions::default())).unwrap_err();
+        assert!(
+            refused.message().contains("35184372088832 rows"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -209,7 +209,9 @@ fn valid<T>(read: impl FnOnce() -> std::result::Result<T, arrow::error::ArrowErr
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use arrow::array::{ArrayRef, Int64Array, LargeListArray, NullArray, RecordBatch, StringArray};
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{DataType, Field};
     use arrow::ipc::CompressionType;
     use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
     use futures::TryStreamExt;
@@ -320,5 +322,20 @@ mod tests {
         bytes[magic - 8..magic].copy_from_slice(&(1_i64 << 50).to_le_bytes());
         let error = run(vec![bytes]).unwrap_err();
         assert!(error.message().contains("too large"), "{error}");
+    }
+
+    #[test]
+    fn a_list_that_claims_trillions_of_nulls_is_refused() {
+        let item = Arc::new(Field::new("item", DataType::Null, true));
+        let offsets = OffsetBuffer::new(vec![0_i64, 1 << 45].into());
+        let values = Arc::new(NullArray::new(1 << 45));
+        let lists: ArrayRef = Arc::new(LargeListArray::new(item, offsets, values, None));
+        let batch = RecordBatch::try_from_iter([("n", lists)]).unwrap();
+        let error = run(vec![encode(&[batch], None)]).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput);
+        assert!(
+            error.message().contains("values without content"),
+            "{error}"
+        );
     }
 }

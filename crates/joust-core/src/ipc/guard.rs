@@ -86,13 +86,16 @@ fn check_extents(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<u64>
             bytes.len() as u64
         });
     }
-    // Rows of nulls, or without columns, have no bytes.
+    // Rows of nulls, or without columns, have no bytes. Neither have the values of a list of nulls.
     let paid_for = MAX_FREE_ROWS.saturating_add(total.saturating_mul(64));
-    if batch.length() as u64 > paid_for {
+    let nodes = batch.nodes().into_iter().flatten();
+    for length in std::iter::once(batch.length()).chain(nodes.map(|node| node.length())) {
+        if u64::try_from(length).is_ok_and(|length| length <= paid_for) {
+            continue;
+        }
         return Err(Error::invalid(format!(
-            "a record batch of {total} bytes says it has {} rows; send batches of at most \
-             {MAX_FREE_ROWS} rows without content",
-            batch.length()
+            "a record batch of {total} bytes says it has {length} rows or values; send batches of at most \
+             {MAX_FREE_ROWS} rows or values without content"
         )));
     }
     Ok(total)
