@@ -197,7 +197,13 @@ impl Engine {
     ) -> Result<Vec<String>> {
         self.close_table(location);
         let (sessions, links) = (self.tables.sessions(), self.tables.links());
-        let removal = root::remove(sessions, links, location, storage_options);
+        let removal = root::remove(
+            sessions,
+            links,
+            location,
+            storage_options,
+            self.tables.lease().clone(),
+        );
         let left = self.tables.lease().during(removal).await?;
         self.close_table(location);
         Ok(left)

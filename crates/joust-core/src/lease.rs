@@ -64,6 +64,12 @@ impl Lease {
         }
     }
 
+    /// Whether there was a lease, and it has ended.
+    pub fn has_ended(&self) -> bool {
+        let end = *self.0.lock();
+        end.is_some_and(|end| end.left().is_none())
+    }
+
     async fn end(&self) {
         loop {
             let end = *self.0.lock();
@@ -105,7 +111,9 @@ mod tests {
         assert!(began.elapsed() < LONG);
         let late = lease.during(ready(Ok(()))).await.unwrap_err();
         assert_eq!(late.code(), Code::ServiceUnavailable);
+        assert!(lease.has_ended());
         lease.renew(LONG);
+        assert!(!lease.has_ended());
         lease.during(ready(Ok(()))).await.unwrap();
     }
 

@@ -12,6 +12,7 @@ use super::links::{Links, Passed, is_absence};
 use super::{Sessions, StorageOptions, local_path, store};
 use crate::blocking_executor::step;
 use crate::error::Result;
+use crate::lease::Lease;
 
 /// The directory of manifests.
 pub(crate) const VERSIONS: &str = "_versions";
@@ -45,11 +46,13 @@ fn is_own(name: &str) -> bool {
 
 /// Removes the entries of a table, then its directory if it is empty; succeeds if there is nothing. Removes a link at
 /// the location without following it, and nothing behind a link above it. Returns the names of the remaining entries.
+/// Removes no local file after the end of the lease, even if the future was dropped.
 pub(crate) async fn remove(
     sessions: &Sessions,
     links: &Links,
     location: &str,
     storage_options: StorageOptions,
+    lease: Lease,
 ) -> Result<Vec<String>> {
     let (store, base) = store(sessions, location, storage_options).await?;
     let Some(place) = local_path(location) else {
@@ -58,7 +61,7 @@ pub(crate) async fn remove(
     let (place, passed) = (place.to_path_buf(), links.passed(place)?);
     let left = step(move || match passed {
         Some(Passed::Above) => names(&place),
-        _ => remove_local(&place),
+        _ => remove_local(&place, &|| !lease.has_ended()),
     });
     let left = left.await?;
     // Also for the directory, if it stays.
@@ -77,8 +80,19 @@ fn names(directory: &LocalPath) -> std::io::Result<Vec<String>> {
     names.collect()
 }
 
-fn remove_local(place: &LocalPath) -> std::io::Result<Vec<String>> {
+/// Whether the removal may go on.
+type MayGoOn<'a> = &'a dyn Fn() -> bool;
+
+fn check(may_go_on: MayGoOn<'_>) -> std::io::Result<()> {
+    match may_go_on() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("the lease of this server has ended")),
+    }
+}
+
+fn remove_local(place: &LocalPath, may_go_on: MayGoOn<'_>) -> std::io::Result<Vec<String>> {
     for attempt in 1..=TRIES {
+        check(may_go_on)?;
         match symlink_metadata(place) {
             Err(error) if is_absence(&error) => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -92,7 +106,7 @@ fn remove_local(place: &LocalPath) -> std::io::Result<Vec<String>> {
             }
             Ok(_) => {}
         }
-        match empty(place) {
+        match empty(place, may_go_on) {
             Ok(left) if left.is_empty() => match remove_dir(place) {
                 Ok(()) => return Ok(left),
                 Err(error) if is_absence(&error) => return Ok(left),
@@ -108,15 +122,16 @@ fn remove_local(place: &LocalPath) -> std::io::Result<Vec<String>> {
 }
 
 /// Removes the entries of a table; returns the names of the others.
-fn empty(directory: &LocalPath) -> std::io::Result<Vec<String>> {
+fn empty(directory: &LocalPath, may_go_on: MayGoOn<'_>) -> std::io::Result<Vec<String>> {
     let (mut own, left): (Vec<_>, Vec<_>) =
         names(directory)?.into_iter().partition(|name| is_own(name));
     // Versions first: without them readers do not take the rest for a table.
     own.sort_by_key(|name| name != VERSIONS);
     for name in own {
+        check(may_go_on)?;
         let entry = directory.join(name);
         let removed = match symlink_metadata(&entry) {
-            Ok(metadata) if metadata.is_dir() => remove_dir_all(&entry),
+            Ok(metadata) if metadata.is_dir() => remove_directory(&entry, may_go_on),
             Ok(metadata) if metadata.is_symlink() => remove_link(&entry),
             Ok(_) => remove_file(&entry),
             Err(error) => Err(error),
@@ -127,6 +142,24 @@ fn empty(directory: &LocalPath) -> std::io::Result<Vec<String>> {
         }
     }
     Ok(left)
+}
+
+/// Removes a directory of a table, one entry after another: it may have many files.
+fn remove_directory(directory: &LocalPath, may_go_on: MayGoOn<'_>) -> std::io::Result<()> {
+    for entry in read_dir(directory)? {
+        check(may_go_on)?;
+        let entry = entry?;
+        let removed = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => remove_dir_all(entry.path()),
+            Ok(_) => remove_link(&entry.path()),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    remove_dir(directory)
 }
 
 /// On Windows a link to a directory is removed like a directory.
@@ -181,6 +214,7 @@ pub(crate) async fn remove_all(store: &ObjectStore, path: &Path) -> Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::cell::Cell;
     use std::fs::{create_dir_all, write};
     use std::os::unix::fs::symlink;
 
@@ -196,7 +230,7 @@ mod tests {
         }
         write(table.join("notes.txt"), b"mine").unwrap();
         create_dir_all(table.join("nested.lance/_versions")).unwrap();
-        let mut left = remove_local(&table).unwrap();
+        let mut left = remove_local(&table, &|| true).unwrap();
         left.sort();
         assert_eq!(left, ["nested.lance", "notes.txt"]);
         let mut there = names(&table).unwrap();
@@ -211,9 +245,9 @@ mod tests {
         let table = place.path().join("t.lance");
         create_dir_all(table.join("_versions")).unwrap();
         write(table.join(".lance-reserved"), b"").unwrap();
-        assert!(remove_local(&table).unwrap().is_empty());
+        assert!(remove_local(&table, &|| true).unwrap().is_empty());
         assert!(!table.exists());
-        assert!(remove_local(&table).unwrap().is_empty());
+        assert!(remove_local(&table, &|| true).unwrap().is_empty());
     }
 
     #[test]
@@ -225,13 +259,34 @@ mod tests {
         let table = place.path().join("t.lance");
         create_dir_all(table.join("_versions")).unwrap();
         symlink(real.join("data"), table.join("data")).unwrap();
-        assert!(remove_local(&table).unwrap().is_empty());
+        assert!(remove_local(&table, &|| true).unwrap().is_empty());
         let link = place.path().join("link.lance");
         symlink(&real, &link).unwrap();
-        assert!(remove_local(&link).unwrap().is_empty());
+        assert!(remove_local(&link, &|| true).unwrap().is_empty());
         assert!(!table.exists());
         assert!(link.symlink_metadata().is_err());
         assert!(real.join("data/rows.lance").is_file());
+    }
+
+    #[test]
+    fn nothing_is_removed_after_the_end_of_the_lease() {
+        let place = tempfile::tempdir().unwrap();
+        let table = place.path().join("t.lance");
+        for directory in ["data", "_versions"] {
+            create_dir_all(table.join(directory)).unwrap();
+        }
+        for file in 0..8 {
+            write(table.join(format!("data/{file}")), b"").unwrap();
+        }
+        let looks = Cell::new(0);
+        let may_go_on = || {
+            looks.set(looks.get() + 1);
+            looks.get() <= 6
+        };
+        assert!(remove_local(&table, &may_go_on).is_err());
+        // It looked at the beginning, before two directories and before three files.
+        assert!(!table.join("_versions").exists());
+        assert_eq!(names(&table.join("data")).unwrap().len(), 5);
     }
 
     #[test]
@@ -239,7 +294,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("t.lance");
         write(&file, b"mine").unwrap();
-        assert_eq!(remove_local(&file).unwrap(), ["t.lance"]);
+        assert_eq!(remove_local(&file, &|| true).unwrap(), ["t.lance"]);
         assert!(file.is_file());
     }
 }
