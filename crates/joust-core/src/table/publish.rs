@@ -107,9 +107,12 @@ impl Table {
         let (_, base) = self.handle.files().await?;
         let (newest, branch) = match self.current().await {
             Ok(current) => (Some(current.dataset), current.branch),
-            // A branch has its own creation request, and only a client that opened it may write to it.
-            Err(error) if self.handle.branch().is_some() => return Err(error),
-            Err(_) => (None, None),
+            // The first version of the main branch. A branch has its own creation request, and only a client that
+            // opened it may write to it.
+            Err(error) if self.handle.branch().is_none() && error.code() == Code::TableNotFound => {
+                (None, None)
+            }
+            Err(error) => return Err(error),
         };
         if let Some(newest) = &newest {
             check_not_view(newest)?;

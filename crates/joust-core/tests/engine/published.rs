@@ -6,8 +6,8 @@ use joust_core::table::{CloneSource, NewVersion, ReadOptions};
 use crate::place::Place;
 use crate::sent::upload_numbers;
 
-/// A table with a second version that a client has published, and the path of its staged manifest.
-async fn published(place: &Place) -> (joust_core::Table, String) {
+/// A table with one version, and the path of the staged manifest of its second one.
+async fn staged(place: &Place) -> (joust_core::Table, String) {
     let table = place.table("t");
     table.create(upload_numbers(0..10), false).await.unwrap();
     table.append(upload_numbers(10..20)).await.unwrap();
@@ -17,7 +17,12 @@ async fn published(place: &Place) -> (joust_core::Table, String) {
     let staged = format!("{}/_versions/2.staged", place.location("t"));
     std::fs::rename(manifest, &staged).unwrap();
     // The engine has seen the version that is now gone.
-    let table = place.beside().table("t");
+    (place.beside().table("t"), staged)
+}
+
+/// A table with a second version that a client has published, and the path of its staged manifest.
+async fn published(place: &Place) -> (joust_core::Table, String) {
+    let (table, staged) = staged(place).await;
     assert_eq!(version_of(&table).await, 1);
     table.publish_version(new(&staged)).await.unwrap();
     assert_eq!(version_of(&table).await, 2);
@@ -36,6 +41,26 @@ fn new(staged: &str) -> NewVersion<'_> {
 async fn version_of(table: &joust_core::Table) -> u64 {
     let described = table.describe(ReadOptions::default()).await.unwrap();
     described.version
+}
+
+#[tokio::test]
+async fn a_version_is_not_published_while_the_newest_one_cannot_be_read() {
+    let place = Place::new();
+    let (table, staged) = staged(&place).await;
+    let versions = std::path::Path::new(&staged).parent().unwrap();
+    let names = || {
+        let names = std::fs::read_dir(versions).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let newest = before
+        .iter()
+        .find(|name| !name.to_string_lossy().contains("staged"));
+    std::fs::write(versions.join(newest.unwrap()), b"broken").unwrap();
+    assert!(table.publish_version(new(&staged)).await.is_err());
+    assert_eq!(names(), before);
 }
 
 #[tokio::test]
