@@ -9,6 +9,7 @@ import { Engine, type Table, Upload } from "../../src/engine/index.js";
 import { ErrorCode } from "../../src/foundation/errors.js";
 import { items } from "../harness/arrow.js";
 import { removeDir, tempDir } from "../harness/temp.js";
+import { waitFor } from "../harness/wait-for.js";
 
 const ROWS = 300;
 const ENGINE = new URL("../../dist/engine/index.js", import.meta.url).href;
@@ -85,6 +86,24 @@ describe("promises of the engine", () => {
     expect(writing).toBeDefined();
     await writing;
     expect(await table.countRows()).toBe(rows);
+  });
+
+  it("of a chunk that is cancelled while it is made leave no memory reserved", async () => {
+    const columns = {
+      wide: "repeat(name, 600)",
+      slow: "levenshtein(repeat(name, 40), repeat(name, 41))",
+    };
+    const body = Buffer.from(JSON.stringify({ k: 100_000, vector: [], columns }));
+    const { rest } = await table.query(body, { id: ["t"], format: "stream" });
+    if (rest === undefined) throw new Error("the result has only one chunk");
+    expect(engine.memory().queries).toBeGreaterThan(0);
+    let next = rest.next();
+    // A chunk that is ready already does not wait.
+    while ((await Promise.race([next, sleep(5, "waits")])) !== "waits") next = rest.next();
+    rest.cancel();
+    await expect(next).rejects.toThrow("cancelled");
+    await waitFor("the memory is released", () => engine.memory().queries === 0);
+    expect(await rest.next()).toBeNull();
   });
 
   it("of a discarded upload resolve", async () => {

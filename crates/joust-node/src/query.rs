@@ -120,10 +120,14 @@ impl QueryRest {
     pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
         let answer = self.answer.clone();
         let work = self.task.guard(async move {
-            match answer.lock().await.as_mut() {
-                Some(answer) => answer.next().await,
-                None => Ok(None),
-            }
+            let mut slot = answer.lock().await;
+            // This future owns the answer while it makes a chunk: its cancellation releases the memory.
+            let Some(mut answer) = slot.take() else {
+                return Ok(None);
+            };
+            let part = answer.next().await;
+            *slot = Some(answer);
+            part
         });
         promise(env, work, |part| part.map(Buffer::from))
     }
@@ -139,7 +143,7 @@ impl QueryRest {
     pub fn cancel(&mut self) {
         self.memory = None;
         self.task.cancel();
-        // A chunk that is being encoded holds the lock; the task cancels it.
+        // While a chunk is being made, its future owns the answer, and the task cancels that one.
         if let Ok(mut answer) = self.answer.try_lock() {
             *answer = None;
         }
