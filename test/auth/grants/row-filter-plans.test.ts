@@ -89,6 +89,22 @@ describe.each(servers)("of a query executed by %s", (_, joust) => {
     }
   });
 
+  it("analyzed counts the rows of several vectors without those that each one skips", async () => {
+    const query = {
+      vector: [
+        [1, 0],
+        [0, 1],
+      ],
+      k: 2,
+      offset: 3,
+    };
+    for (const columns of [["id"], { id: "id", twice: "id * 2" }]) {
+      const rows = (await client.query(name, { ...query, columns })).numRows;
+      expect(rows).toBe(4);
+      expect(await analyze(client, { ...query, columns })).toContain(`[output_rows=${rows}, `);
+    }
+  });
+
   it("is refused under the conditions of a query", async () => {
     const calculated = { k: 1, filter: "1 / (id - 1) < 5" };
     const late = { k: 1, vector: [1, 0], filter: "id > 0", prefilter: false };

@@ -56,6 +56,19 @@ describe("a query without a vector", () => {
     expect(rows.schema.names).toEqual(["price", "id"]);
   });
 
+  it("returns row ids that the columns name, also in an order", async () => {
+    const named = { column_names: ["id", "_rowid"] };
+    for (const columns of [named, { column_aliases: { id: "id", key: "_rowid" } }]) {
+      const query = { k: 3, vector: {}, columns };
+      const plain = await joust.client.query("t", query);
+      const order_by = [{ column_name: "price", ascending: false }, { column_name: "id" }];
+      const sorted = await joust.client.query("t", { ...query, order_by });
+      expect(plain.schema.names).toHaveLength(2);
+      expect(sorted.schema.names).toEqual(plain.schema.names);
+      expect(sorted.numRows).toBe(3);
+    }
+  });
+
   it("accepts an empty alternative form, as the Java client sends it", async () => {
     const none = { single_vector: [], multi_vector: [] };
     const named = { column_names: ["price", "id"], column_aliases: {} };

@@ -1,24 +1,17 @@
 //! Runs a scan and encodes its result in chunks.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::Int32Type;
+use arrow::array::RecordBatch;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use lance::Dataset;
 use lance::dataset::ROW_ID;
-use lance::dataset::scanner::DatasetRecordBatchStream;
-use lance::io::RecordBatchStream;
 
 use super::fetch::Rows;
-use super::output::QUERY_INDEX;
 use super::request::Query;
-use super::vectors::Vectors;
 use crate::deadline::Deadline;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ipc::{Encode, Encoder, Format};
 use crate::memory::Reservation;
 
@@ -36,7 +29,6 @@ pub struct Answer {
     memory: Reservation,
     batches: BoxStream<'static, Result<RecordBatch>>,
     encoder: Box<dyn Encode>,
-    skip: Option<SkipPerQuery>,
     /// The columns to send, if the scan has one more.
     keep: Option<Vec<usize>>,
     done: bool,
@@ -45,36 +37,29 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub(super) fn start(
-        batches: DatasetRecordBatchStream,
+    pub(super) fn of_scan(
+        scanned: Rows,
         query: &Query,
         dataset: Arc<Dataset>,
         format: Format,
         memory: Reservation,
     ) -> Result<Self> {
-        let scanned = batches.schema();
-        let batches = batches.map(|batch| batch.map_err(Error::of_input)).boxed();
-        let skip = match (&query.vector, query.offset) {
-            (Vectors::Many(_), Some(offset)) if offset > 0 => Some(SkipPerQuery::new(offset)),
-            _ => None,
-        };
-        let keep = query.needs_row_id().then(|| {
-            let columns = scanned.fields().iter().enumerate();
+        let keep = query.hides_row_id().then(|| {
+            let columns = scanned.schema.fields().iter().enumerate();
             columns
                 .filter(|(_, field)| field.name() != ROW_ID)
                 .map(|(index, _)| index)
                 .collect::<Vec<_>>()
         });
         let schema = match &keep {
-            Some(keep) => Arc::new(scanned.project(keep)?),
-            None => scanned,
+            Some(keep) => Arc::new(scanned.schema.project(keep)?),
+            None => scanned.schema,
         };
         Ok(Self {
             dataset: Some(dataset),
             memory,
             encoder: Box::new(Encoder::new(format, &schema)?),
-            batches,
-            skip,
+            batches: scanned.batches,
             keep,
             done: false,
             deadline: None,
@@ -92,7 +77,6 @@ impl Answer {
             memory,
             encoder: Box::new(Encoder::new(format, &rows.schema)?),
             batches: rows.batches,
-            skip: None,
             keep: None,
             done: false,
             deadline: None,
@@ -110,7 +94,6 @@ impl Answer {
             memory,
             encoder,
             batches,
-            skip: None,
             keep: None,
             done: false,
             deadline: None,
@@ -171,9 +154,6 @@ impl Answer {
             match self.batches.next().await {
                 Some(batch) => {
                     let mut batch = batch?;
-                    if let Some(skip) = &mut self.skip {
-                        batch = skip.apply(&batch)?;
-                    }
                     if let Some(keep) = &self.keep {
                         batch = batch.project(keep)?;
                     }
@@ -188,60 +168,5 @@ impl Answer {
             }
         }
         Ok(self.encoder.take())
-    }
-}
-
-/// Drops the nearest rows of each query vector: the offset applies to every vector separately.
-struct SkipPerQuery {
-    offset: u64,
-    seen: HashMap<i32, u64>,
-}
-
-impl SkipPerQuery {
-    fn new(offset: u64) -> Self {
-        Self {
-            offset,
-            seen: HashMap::new(),
-        }
-    }
-
-    fn apply(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let index = batch
-            .column_by_name(QUERY_INDEX)
-            .and_then(|column| column.as_primitive_opt::<Int32Type>());
-        let Some(index) = index else {
-            return Ok(batch.clone());
-        };
-        let keep: BooleanArray = index
-            .values()
-            .iter()
-            .map(|query| {
-                let seen = self.seen.entry(*query).or_default();
-                *seen += 1;
-                Some(*seen > self.offset)
-            })
-            .collect();
-        Ok(filter_record_batch(batch, &keep)?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::array::{ArrayRef, Int32Array};
-
-    use super::*;
-
-    #[test]
-    fn an_offset_counts_for_every_query_vector() {
-        let queries: ArrayRef = Arc::new(Int32Array::from(vec![0, 0, 0, 1, 1]));
-        let rows: ArrayRef = Arc::new(Int32Array::from(vec![10, 11, 12, 20, 21]));
-        let batch = RecordBatch::try_from_iter([(QUERY_INDEX, queries), ("row", rows)]).unwrap();
-        let mut skip = SkipPerQuery::new(1);
-        let mut left = Vec::new();
-        for part in [batch.slice(0, 2), batch.slice(2, 3)] {
-            let part = skip.apply(&part).unwrap();
-            left.extend_from_slice(part["row"].as_primitive::<Int32Type>().values());
-        }
-        assert_eq!(left, [11, 12, 21]);
     }
 }

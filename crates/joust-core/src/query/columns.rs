@@ -41,6 +41,15 @@ impl Columns {
         !matches!(self, Self::Aliases(_))
     }
 
+    /// Whether one of them has this output name; false for all columns of a table.
+    pub fn have(&self, output: &str) -> bool {
+        match self {
+            Self::All => false,
+            Self::Names(names) => names.iter().any(|name| name == output),
+            Self::Aliases(aliases) => aliases.iter().any(|(alias, _)| alias == output),
+        }
+    }
+
     /// Output name and expression of each column; `None` for all columns unchanged.
     pub fn expressions(&self, dataset: &Dataset) -> Result<Option<Vec<(String, String)>>> {
         self.check_names()?;

@@ -13,6 +13,7 @@ mod explain;
 mod fetch;
 mod hybrid;
 mod nearest;
+mod offset;
 mod output;
 mod plan;
 mod probes;

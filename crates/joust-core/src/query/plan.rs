@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
+use futures::TryStreamExt;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
 
 use super::answer::Answer;
 use super::fetch::Rows;
@@ -12,7 +12,7 @@ use super::nearest::NearestRows;
 use super::reads::Reads;
 use super::scan::Scan;
 use super::text_search::TextSearch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::Caches;
 use crate::ipc::Format;
 use crate::memory::Reservation;
@@ -73,8 +73,8 @@ impl Plan {
         match self.own_rows(caches).await? {
             Some(rows) => Answer::of_rows(rows, dataset, format, memory),
             None => {
-                let batches = Box::pin(self.scan.start()).await?;
-                Answer::start(batches, query, dataset, format, memory)
+                let rows = Box::pin(self.scan.start()).await?;
+                Answer::of_scan(rows, query, dataset, format, memory)
             }
         }
     }
@@ -84,8 +84,7 @@ impl Plan {
         if let Some(rows) = self.own_rows(caches).await? {
             return Ok(rows.batches);
         }
-        let batches = Box::pin(self.scan.start()).await?;
-        Ok(batches.map(|batch| batch.map_err(Error::of_input)).boxed())
+        Ok(Box::pin(self.scan.start()).await?.batches)
     }
 
     /// The rows of every strategy but a Lance scan; `None` if Lance has to scan.

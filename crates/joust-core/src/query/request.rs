@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use joust_text::object::Object;
 use joust_text::query::{Limits, Query as TextQuery};
 use lance::Dataset;
+use lance::dataset::ROW_ID;
 use serde::Deserialize;
 
 use super::columns::Columns;
@@ -180,6 +181,11 @@ impl Query {
                 .as_ref()
                 .is_some_and(|order| !order.is_empty())
             && !matches!(self.columns, Columns::All)
+    }
+
+    /// Whether the result has row ids that the client did not request.
+    pub fn hides_row_id(&self) -> bool {
+        self.needs_row_id() && !self.columns.have(ROW_ID)
     }
 
     /// The size of the results of its expressions over the rows of a scan; `None` for plain comparisons.

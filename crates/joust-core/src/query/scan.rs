@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::displayable;
+use futures::StreamExt;
 use joust_text::object::Object;
 use joust_text::query::Query as TextQuery;
 use lance::Dataset;
-use lance::dataset::scanner::{ColumnOrdering, DatasetRecordBatchStream, Scanner};
+use lance::dataset::scanner::{ColumnOrdering, Scanner};
+use lance::io::RecordBatchStream;
 
+use super::fetch::Rows;
+use super::offset::SkipPerQuery;
 use super::output::QUERY_INDEX;
 use super::request::{Ordering, Query};
 use super::sorting::{self, Sorted};
@@ -41,13 +45,24 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub async fn start(&self) -> Result<DatasetRecordBatchStream> {
-        self.plan().await?.start()
+    pub async fn start(&self) -> Result<Rows> {
+        let Planned { sorted, is_batch } = self.plan().await?;
+        let scanned = sorted.start()?;
+        let schema = scanned.schema();
+        let batches = scanned.map(|batch| batch.map_err(Error::of_input)).boxed();
+        let batches = match self.query.offset {
+            Some(offset) if is_batch && offset > 0 => {
+                let mut skip = SkipPerQuery::new(offset);
+                batches.map(move |batch| skip.apply(&batch?)).boxed()
+            }
+            _ => batches,
+        };
+        Ok(Rows { schema, batches })
     }
 
     /// Lance's plan; verbose also shows the columns of each step.
     pub async fn explain(&self, verbose: bool) -> Result<String> {
-        let sorted = self.plan().await?;
+        let sorted = self.plan().await?.sorted;
         let text = displayable(sorted.plan().as_ref())
             .set_show_schema(verbose)
             .indent(verbose);
@@ -56,7 +71,7 @@ impl Scan {
 
     /// Runs the scan: the plan with what each step did.
     pub async fn analyze(&self) -> Result<String> {
-        self.plan().await?.analyze().await
+        self.plan().await?.sorted.analyze().await
     }
 
     /// Plans without running.
@@ -64,22 +79,26 @@ impl Scan {
         self.plan().await.map(drop)
     }
 
-    async fn plan(&self) -> Result<Sorted> {
+    async fn plan(&self) -> Result<Planned> {
         let (source, query, bytes) = (self.source.clone(), self.query.clone(), self.sort_bytes);
         planned(async move {
-            let scanner = scanner(&source, &query).await?;
-            sorting::plan(scanner, &query, &source, bytes).await
+            let built = build(&source, &query).await;
+            let (scanner, is_batch) = built.map_err(Error::of_input)?;
+            let sorted = sorting::plan(scanner, &query, &source, bytes).await?;
+            Ok(Planned { sorted, is_batch })
         })
         .await
     }
 }
 
-/// A scan that answers the query; reports errors of the query.
-async fn scanner(source: &Source, query: &Query) -> Result<Scanner> {
-    build(source, query).await.map_err(Error::of_input)
+struct Planned {
+    sorted: Sorted,
+    /// Each of several vectors is searched separately.
+    is_batch: bool,
 }
 
-async fn build(source: &Source, query: &Query) -> Result<Scanner> {
+/// A scan that answers the query, and whether it searches each of several vectors separately.
+async fn build(source: &Source, query: &Query) -> Result<(Scanner, bool)> {
     let dataset = source.dataset.clone();
     let mut scanner = filtered(source, query)?;
     let mut batch = false;
@@ -105,7 +124,7 @@ async fn build(source: &Source, query: &Query) -> Result<Scanner> {
             scanner.order_by(Some(columns))?;
         }
     }
-    Ok(scanner)
+    Ok((scanner, batch))
 }
 
 /// Row ids and distances of the nearest rows: half of a hybrid search.
@@ -206,7 +225,7 @@ async fn search_by_vector(
     Ok(batch)
 }
 
-/// Limit and offset over the whole result. In a batch, each vector has its own limit and offset: see the answer.
+/// Limit and offset over the whole result. In a batch, each vector has its own: see [`SkipPerQuery`].
 fn limit(scanner: &mut Scanner, query: &Query) -> Result<()> {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let limit = Some(signed(query.k)).filter(|limit| *limit < i64::MAX);
