@@ -121,13 +121,17 @@ impl Hybrid {
     }
 }
 
-/// Scores from 0 to 1; all 1 if they are equal.
+/// Scores from 0 to 1; all 1 if they are equal. An infinite score, such as a distance that is too large for its type,
+/// is beyond the finite ones, which keep their scale.
 fn scaled(scores: impl Iterator<Item = f32> + Clone) -> impl Iterator<Item = f32> {
-    let least = scores.clone().fold(f32::INFINITY, f32::min);
-    let most = scores.clone().fold(f32::NEG_INFINITY, f32::max);
+    let finite = scores.clone().filter(|score| score.is_finite());
+    let least = finite.clone().fold(f32::INFINITY, f32::min);
+    let most = finite.fold(f32::NEG_INFINITY, f32::max);
     scores.map(move |score| match most > least {
-        true => (score - least) / (most - least),
-        false => 1.0,
+        // The difference of two large scores may be infinite.
+        true if score.is_finite() => (score / 2.0 - least / 2.0) / (most / 2.0 - least / 2.0),
+        _ if score == f32::NEG_INFINITY => 0.0,
+        _ => 1.0,
     })
 }
 
@@ -192,5 +196,25 @@ mod tests {
         assert_eq!(weighted(0.25).fuse(&text, &close)[0].row, 1);
         assert_eq!(weighted(0.75).fuse(&text, &close)[0].row, 2);
         assert!((weighted(0.25).fuse(&text, &close)[0].relevance - 0.75).abs() < 1e-6);
+    }
+
+    #[test]
+    fn an_infinite_distance_is_the_least_relevant_one() {
+        let weighted = Hybrid {
+            method: Method::Weighted,
+            vector_weight: 1.0,
+            rank_constant: 60.0,
+        };
+        let relevance = |distances: &[(u64, f32)]| -> Vec<(u64, f32)> {
+            let fused = weighted.fuse(&[], &neighbors(distances));
+            fused.iter().map(|one| (one.row, one.relevance)).collect()
+        };
+        let infinite = f32::INFINITY;
+        let found = relevance(&[(0, 0.0), (1, 1.0), (2, 4.0), (3, infinite)]);
+        assert_eq!(found, [(0, 1.0), (1, 0.75), (2, 0.0), (3, 0.0)]);
+        assert_eq!(relevance(&[(0, infinite)]), [(0, 0.0)]);
+        assert_eq!(relevance(&[(0, 2.0), (1, infinite)]), [(0, 1.0), (1, 0.0)]);
+        let large = relevance(&[(0, -f32::MAX), (1, f32::MAX)]);
+        assert_eq!(large, [(0, 1.0), (1, 0.0)]);
     }
 }
