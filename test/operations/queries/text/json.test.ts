@@ -108,6 +108,31 @@ describe("a text index on a JSON column", () => {
     expect(await meta({ filter: "id > 1", order_by })).toEqual(plain);
   });
 
+  it("returns expressions of JSON and the score", async () => {
+    const { client } = joust;
+    await client.createTable(
+      "boosted",
+      documents([
+        [1, { title: "a fox", boost: 2.5, credit_score: 7 }],
+        [2, { title: "a fox", boost: 0.5, credit_score: 8 }],
+      ]),
+    );
+    await textIndex(client, "boosted", { column: "meta.title" });
+    const column_aliases = {
+      id: "id",
+      credit: "json_get_int(meta, 'credit_score')",
+      boosted: "_score * json_get_float(meta, 'boost')",
+      _score: "_score",
+    };
+    const columns = { column_aliases };
+    const found = await client.query("boosted", { k: 9, vector: {}, columns, ...words("fox") });
+    expect(found.numRows).toBe(2);
+    for (const row of found) {
+      expect(Number(row.credit)).toBe(Number(row.id) + 6);
+      expect(row.boosted).toBeCloseTo(row._score * (Number(row.id) === 1 ? 2.5 : 0.5), 5);
+    }
+  });
+
   it("is rejected on a path of a column that is not JSON", async () => {
     const { client } = joust;
     const create = (column: string) =>

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::physical_plan::PhysicalExpr;
 use lance::Dataset;
+use lance_arrow::json::{JsonArray, is_json_field};
 use lance_datafusion::planner::Planner;
 
 use super::SCORE;
@@ -18,12 +19,13 @@ pub struct Computed {
 }
 
 impl Computed {
-    /// `take` requests a table column and returns its position among the read columns.
+    /// `None`: the expression does not use the score. `take` requests a table column and returns its position among the
+    /// read columns.
     pub fn new(
         dataset: &Dataset,
         sql: &str,
         mut take: impl FnMut(String) -> usize,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let table = Schema::from(dataset.schema());
         let own = table.fields().iter();
         let mut fields: Vec<Field> = own
@@ -37,9 +39,13 @@ impl Computed {
             .parse_expr(sql)
             .and_then(|expression| planner.optimize_expr(expression))
             .map_err(Error::of_input)?;
+        let columns = Planner::column_names_in_expr(&expression);
+        if !columns.iter().any(|path| path == SCORE) {
+            return Ok(None);
+        }
         let mut inputs = Vec::new();
         let mut used = vec![score_field()];
-        for path in Planner::column_names_in_expr(&expression) {
+        for path in columns {
             let name = path.split('.').next().unwrap_or_default();
             let known = all
                 .field_with_name(&path)
@@ -56,14 +62,14 @@ impl Computed {
         let expression = planner
             .create_physical_expr(&expression)
             .map_err(Error::of_input)?;
-        Ok(Self { expression, inputs })
+        Ok(Some(Self { expression, inputs }))
     }
 
     pub fn evaluate(&self, taken: &[ArrayRef], score: &ArrayRef) -> Result<ArrayRef> {
         let mut fields = vec![score_field()];
         let mut columns = vec![score.clone()];
         for (field, index) in &self.inputs {
-            let column = taken[*index].clone();
+            let column = as_stored(field, &taken[*index])?;
             fields.push(field.clone().with_data_type(column.data_type().clone()));
             columns.push(column);
         }
@@ -75,6 +81,14 @@ impl Computed {
             .map_err(|error| Error::of_input(lance::Error::from(error)))?;
         Ok(computed)
     }
+}
+
+/// The JSON functions of Lance read stored values, and a query returns text.
+fn as_stored(field: &Field, column: &ArrayRef) -> Result<ArrayRef> {
+    if is_json_field(field) && column.data_type() != field.data_type() {
+        return Ok(Arc::new(JsonArray::try_from(column.clone())?.into_inner()));
+    }
+    Ok(column.clone())
 }
 
 fn score_field() -> Field {

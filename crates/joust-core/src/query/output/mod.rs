@@ -144,11 +144,19 @@ impl Output {
         let source = match Own::of_row(&sql) {
             Some(known) if own.contains(&known) || !is_column => Source::Own(known),
             _ if sql == ROW_ID => Source::RowId,
-            _ if !is_column && sql.to_ascii_lowercase().contains(SCORE) => {
-                let dataset = self.dataset.clone();
-                Source::Computed(Computed::new(&dataset, &sql, |sql| self.take(sql))?)
+            _ => {
+                let computed = match !is_column && sql.to_ascii_lowercase().contains(SCORE) {
+                    true => {
+                        let dataset = self.dataset.clone();
+                        Computed::new(&dataset, &sql, |sql| self.take(sql))?
+                    }
+                    false => None,
+                };
+                match computed {
+                    Some(computed) => Source::Computed(computed),
+                    None => Source::Taken(self.take(sql)),
+                }
             }
-            _ => Source::Taken(self.take(sql)),
         };
         self.columns.push((name, source));
         Ok(())
