@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use joust_text::highlight::Highlighter;
 use joust_text::query::{Limits, Query};
 use joust_text::search::{Hit, Interrupt, Plan, Step};
-use joust_text::view::Restriction;
+use joust_text::view::{Restriction, View};
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
 use parking_lot::Mutex;
+use roaring::RoaringTreemap;
 
 use super::column::TextColumn;
 use super::entry::{Entry, entries};
@@ -245,18 +246,19 @@ impl Found {
         if !filter.is_immutable() {
             // The same rows for all columns.
             let rows = filtered(&self.dataset, filter, caches.rows()).await?;
-            let columns = self.plan.columns();
-            let allowed = columns.map(|(_, view)| view.restrict(|row| rows.contains(row)));
-            return Ok(allowed.collect());
+            for view in self.plan.views() {
+                restrictions.push(restricted(view, rows.clone()).await?);
+            }
+            return Ok(restrictions);
         }
-        for (index, (_, view)) in self.indexes.iter().zip(self.plan.columns()) {
+        for (index, view) in self.indexes.iter().zip(self.plan.views()) {
             let key = (
                 index.state(&self.dataset, !self.search.fast),
                 filter.sql().to_string(),
             );
             let make = async || {
                 let rows = filtered(&self.dataset, filter, caches.rows()).await?;
-                let restriction = view.restrict(|row| rows.contains(row));
+                let restriction = restricted(view, rows).await?;
                 let weight = view.documents() as usize / 8 + filter.sql().len();
                 Ok((Arc::new(restriction), weight))
             };
@@ -290,6 +292,15 @@ impl Found {
         });
         highlighters.collect()
     }
+}
+
+/// The documents of these rows.
+async fn restricted(view: &Arc<View>, rows: Arc<RoaringTreemap>) -> Result<Restriction> {
+    let view = view.clone();
+    run(view.documents(), move |_| {
+        Ok(view.restrict(|row| rows.contains(row)))
+    })
+    .await
 }
 
 /// Runs a search that reads this many index entries: on this thread if they are few, else on a blocking thread, until

@@ -1,7 +1,8 @@
 //! Words over several columns, scored as if the columns were one text: BM25F.
 //!
 //! Term frequency and length are sums over all columns, with the weight of each column. The document frequency of a
-//! word is the number of rows that contain it in any column.
+//! word is the number of rows that contain it in any column. The number of documents is that of the column with the most
+//! texts, or the document frequency if that is larger: the columns may have their texts in different rows.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -23,6 +24,9 @@ pub struct Bm25f {
     /// A row must have every term.
     pub all: bool,
 }
+
+/// Documents between two looks at the interrupt.
+const INTERRUPT_EVERY: u32 = 1 << 16;
 
 /// A column with its weight.
 pub type Weighted<'a> = (Searched<'a>, f32);
@@ -52,6 +56,9 @@ pub fn rows(
     if asked.all {
         lengths.retain(|row, _| times.iter().all(|rows| rows.contains_key(row)));
     }
+    if lengths.is_empty() {
+        return Ok(Vec::new());
+    }
     measure(columns, &mut lengths, interrupt)?;
     let total = columns.iter().map(|(own, _)| own.view.documents()).max();
     let total = total.unwrap_or(0) as f32;
@@ -67,7 +74,9 @@ pub fn rows(
             let norm = 1.2 * (0.25 + 0.75 * length / mean);
             let score = times.iter().map(|rows| match rows.get(&row) {
                 Some(found) => {
-                    idf(rows.len() as f32, total) * 2.2 * found.times / (found.times + norm)
+                    let frequency = rows.len() as f32;
+                    let idf = idf(frequency, total.max(frequency));
+                    idf * 2.2 * found.times / (found.times + norm)
                 }
                 None => 0.0,
             });
@@ -138,11 +147,11 @@ fn measure(
 ) -> Result<()> {
     for (own, weight) in columns {
         for part in own.view.parts() {
-            if interrupt() {
-                return Err(Error::Interrupted);
-            }
             let segment = part.segment();
             for document in 0..segment.documents() {
+                if document.is_multiple_of(INTERRUPT_EVERY) && interrupt() {
+                    return Err(Error::Interrupted);
+                }
                 if let Some(length) = lengths.get_mut(&segment.row(document))
                     && part.visible().contains(document)
                 {

@@ -98,6 +98,11 @@ impl Plan {
             .map(|(name, view)| (name.as_str(), view.as_ref()))
     }
 
+    /// The views of the columns that are searched.
+    pub fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.columns.iter().map(|(_, view)| view)
+    }
+
     /// Passes everything that can match in a column to `sink`.
     pub fn sought<'a>(&'a self, column: &str, sink: &mut dyn FnMut(Sought<'a>)) {
         let is_it = |index: &usize| self.columns[*index].0 == column;
@@ -114,9 +119,17 @@ impl Plan {
         });
     }
 
-    /// The most index entries that a search may read.
+    /// The most index entries and documents that a search may read.
     pub fn work(&self) -> Result<u64> {
         let mut work = 0;
+        // It looks at the length of each document.
+        self.tree.found(&mut |end| {
+            if let End::Bm25f(asked) = end {
+                let columns = asked.columns.iter();
+                let documents = columns.map(|(column, _)| self.columns[*column].1.documents());
+                work += documents.sum::<u64>();
+            }
+        });
         for (name, view) in &self.columns {
             let Some(field) = view.text() else { continue };
             let mut terms = Vec::new();

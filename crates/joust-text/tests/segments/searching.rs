@@ -222,5 +222,40 @@ fn combined_columns_are_scored_as_one_text() {
         let mut expected = search(&whole, &words("w1 w2 w30", operator), 5_000);
         expected.retain(|hit| hit.row % 2 == 0);
         same(&found, &expected);
+        // It measures the texts of all rows, however rare the words are.
+        assert!(plan.work().unwrap() >= 2 * 1_600);
     }
+}
+
+#[test]
+fn combined_columns_with_texts_in_different_rows_have_scores_above_zero() {
+    let analysis = analysis();
+    let column = |texts: &[&str], first: u64| {
+        let rows: Vec<_> = texts.iter().map(ToString::to_string).collect();
+        let rows: Vec<_> = (first..).zip(rows).collect();
+        view(&[segment(&analysis, &rows)], |_| true)
+    };
+    let columns = vec![
+        (
+            "a".to_string(),
+            column(&["apple", "apple apple apple", "apple rare"], 0),
+        ),
+        ("b".to_string(), column(&["apple", "apple", "rare"], 3)),
+    ];
+    let scores = |words: &str| -> Vec<(u64, f32)> {
+        let combined = Query::CombinedFields(CombinedFields {
+            terms: words.into(),
+            columns: vec!["a".into(), "b".into()],
+            boost: None,
+            operator: Operator::Or,
+        });
+        let plan = Plan::new(&combined, columns.clone(), Limits::default(), &|| false).unwrap();
+        let hits = plan.search(10, None, &|| false).unwrap();
+        hits.iter().map(|hit| (hit.row, hit.score)).collect()
+    };
+    let apples = scores("apple");
+    assert_eq!(apples.len(), 5);
+    assert!(apples.iter().all(|(_, score)| *score > 0.0), "{apples:?}");
+    assert_eq!(apples[0].0, 1);
+    assert_eq!(scores("apple rare")[0].0, 2);
 }
