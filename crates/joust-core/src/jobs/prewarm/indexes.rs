@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lance::Dataset;
 use lance::index::DatasetIndexExt;
+use lance_table::format::IndexMetadata;
 
 use crate::error::Result;
 use crate::index::not_found;
@@ -18,7 +19,7 @@ impl Table {
         Ok(())
     }
 
-    /// False for an index kind that cannot be loaded in advance.
+    /// False for an index kind that cannot be loaded in advance, and for an index without rows.
     pub(super) async fn load_index(&self, dataset: &Arc<Dataset>, name: &str) -> Result<bool> {
         let caches = self.caches()?;
         if text::prewarm(dataset, name, caches.text()).await? {
@@ -28,6 +29,14 @@ impl Table {
         let Some(first) = segments.first() else {
             return Err(not_found(name));
         };
+        // The definition of an index that is not trained yet has no files. Segments without a bitmap are old ones.
+        let has_rows = |segment: &IndexMetadata| {
+            let covered = segment.fragment_bitmap.as_ref();
+            covered.is_none_or(|fragments| !fragments.is_empty())
+        };
+        if !segments.iter().any(has_rows) {
+            return Ok(false);
+        }
         match dataset.prewarm_index(name).await {
             Err(lance::Error::NotSupported { .. }) => return Ok(false),
             loaded => loaded?,

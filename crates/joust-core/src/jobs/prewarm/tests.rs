@@ -21,11 +21,20 @@ struct Place {
 }
 
 impl Place {
+    /// A table without rows and indexes.
+    async fn empty() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Self { directory };
+        let table = place.opened(EngineOptions::default());
+        table.create(rows_up_to(0), false).await.unwrap();
+        place
+    }
+
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = Self { directory };
         let table = place.opened(EngineOptions::default());
-        table.create(rows(), false).await.unwrap();
+        table.create(rows_up_to(ROWS), false).await.unwrap();
         for spec in [
             json!({ "column": "vector", "index_type": "IVF_FLAT", "num_partitions": 4 }),
             json!({ "column": "id", "index_type": "BTREE" }),
@@ -47,11 +56,11 @@ impl Place {
     }
 }
 
-fn rows() -> UploadReader {
-    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
-    let names = (0..ROWS).map(|n| format!("name {}", n % 50));
+fn rows_up_to(count: i64) -> UploadReader {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..count));
+    let names = (0..count).map(|n| format!("name {}", n % 50));
     let names: ArrayRef = Arc::new(StringArray::from_iter_values(names));
-    let numbers = (0..ROWS * i64::from(DIMENSION)).map(|n| (n * 7_919 % 1_009) as f32);
+    let numbers = (0..count * i64::from(DIMENSION)).map(|n| (n * 7_919 % 1_009) as f32);
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let numbers: ArrayRef = Arc::new(Float32Array::from_iter_values(numbers));
     let vectors = FixedSizeListArray::try_new(item, DIMENSION, numbers, None).unwrap();
@@ -105,6 +114,36 @@ async fn first_queries_of_a_prewarmed_table_read_nothing() {
         assert_eq!(ready.columns, ["id", "name", "vector"]);
         assert_eq!(reads(&warm, &query).await, 0, "{query}");
     }
+}
+
+#[tokio::test]
+async fn an_index_that_is_not_trained_yet_is_left_out() {
+    let place = Place::empty().await;
+    for spec in [
+        json!({ "column": "vector", "index_type": "IVF_PQ", "num_sub_vectors": 4 }),
+        json!({ "column": "id", "index_type": "BTREE" }),
+    ] {
+        let table = place.opened(EngineOptions::default());
+        let work = WorkContext::default();
+        table.create_index(&spec.to_string(), &work).await.unwrap();
+    }
+    let prewarmed = place.opened(EngineOptions::default()).prewarm().await;
+    assert!(
+        !prewarmed
+            .unwrap()
+            .indexes
+            .contains(&"vector_idx".to_string())
+    );
+    let table = place.opened(EngineOptions::default());
+    table.append(rows_up_to(10)).await.unwrap();
+    table
+        .optimize_indices(&WorkContext::default())
+        .await
+        .unwrap();
+    let prewarmed = place.opened(EngineOptions::default()).prewarm().await;
+    let prewarmed = prewarmed.unwrap();
+    assert_eq!(prewarmed.indexes, ["id_idx"]);
+    assert!(prewarmed.columns.contains(&"vector".to_string()));
 }
 
 #[tokio::test]
