@@ -199,6 +199,20 @@ def test_a_function_of_one_column_returns_values(database, table, view, body):
     assert rows(database, view, ("id", "word")) == sorted(words)
 
 
+def test_a_dict_that_a_function_fills_again_is_copied(database, table, view):
+    source = """
+def words(text):
+    row = {}
+    for word in text.split():
+        row["word"] = word
+        row["size"] = len(word)
+        yield row
+"""
+    view.create(f"SELECT id, text FROM {table.name}", source)
+    view.refresh()
+    assert rows(database, view) == expected(TEXTS)
+
+
 def test_rows_for_which_the_function_fails_have_no_rows(database, table, view):
     source = """
 def words(text):

@@ -222,6 +222,40 @@ def test_rows_that_raise_are_null_and_listed(table, columns, source):
     assert record["error_type"] == "ZeroDivisionError"
 
 
+def test_memory_that_a_function_uses_again_is_copied(table, columns):
+    source = """
+import numpy as np
+import pyarrow as pa
+
+class Doubles:
+    def __init__(self):
+        self.out = np.empty(100, np.float64)
+
+    def __call__(self, id: pa.Array):
+        numbers = id.to_numpy()
+        if 4 in numbers:
+            raise ValueError("four")
+        self.out[: len(numbers)] = numbers * 2
+        return self.out[: len(numbers)]
+
+class Pair:
+    def __init__(self):
+        self.out = np.empty(2, np.float32)
+
+    def __call__(self, id):
+        self.out[:] = id, id + 1
+        return self.out
+"""
+    columns.declare("doubled", source, ["id"], FLOAT, entry="Doubles")
+    columns.fill("doubled")
+    found = values(table, "doubled")
+    assert found == {i: None if i == 4 else i * 2.0 for i in range(10)}
+    pair = {"type": "fixed_size_list", "length": 2, "fields": [float_item()]}
+    columns.declare("pair", source, ["id"], pair, entry="Pair")
+    columns.fill("pair")
+    assert values(table, "pair") == {i: [i, i + 1] for i in range(10)}
+
+
 def test_values_of_another_type_fail_alone(table, columns):
     source = "def length(id):\n    return 'long' if id == 4 else id"
     columns.declare("length", source, ["id"], INTEGER, entry="length")

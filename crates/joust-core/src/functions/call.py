@@ -44,6 +44,7 @@ class Call:
                     value = self.rows_of(value)
                 elif self.struct_field is not None and value is not None:
                     value = value[self.struct_field]
+                value = kept(value)
             except Exception as error:
                 value = None
                 failures.append([row, message_of(error)])
@@ -80,12 +81,11 @@ class Call:
                 failures.append([first, message_of(error)])
                 return pyarrow.nulls(1, self.output.type)
         half = rows // 2
-        return pyarrow.concat_arrays(
-            [
-                self.bisected(batch.slice(0, half), first, failures),
-                self.bisected(batch.slice(half), first + half, failures),
-            ]
-        )
+        left = self.bisected(batch.slice(0, half), first, failures)
+        # A copy: the function may use the memory of its result again for the next call.
+        left = pyarrow.concat_arrays([left, left.slice(0, 0)])
+        right = self.bisected(batch.slice(half), first + half, failures)
+        return pyarrow.concat_arrays([left, right])
 
     def rows_of(self, result):
         """The rows that the function made of one row, as dicts."""
@@ -127,7 +127,8 @@ class Call:
                 f"the function returned a row with {', '.join(unknown)}; "
                 f"the columns are {', '.join(names)}"
             )
-        return row
+        # A copy: the function may fill the same dict again for the next row.
+        return {name: kept(value) for name, value in row.items()}
 
     def field_of(self, result):
         """The values of one output: of a struct array, a batch, or a list of dicts."""
@@ -183,6 +184,13 @@ class Call:
         if len(result) != rows:
             raise ValueError(f"the function returned {len(result)} values for {rows} rows")
         return result if result.type == wanted else result.cast(wanted)
+
+
+def kept(value):
+    """The value of a row. A copy, if it can change: the function may use its memory again for the next row."""
+    numpy = sys.modules.get("numpy")
+    is_array = numpy is not None and type(value) is numpy.ndarray
+    return value.copy() if is_array or type(value) in (list, dict) else value
 
 
 def numbers_of(values, wanted):
