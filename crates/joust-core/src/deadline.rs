@@ -76,17 +76,34 @@ impl Deadline {
 
     /// Runs work within the remaining time. Drops work that takes longer: code 13, or code 17 if the request sets the
     /// limit. Without remaining time, the work must be ready at once.
-    pub async fn spend<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub fn spend<T>(
+        &mut self,
+        work: impl Future<Output = Result<T>>,
+    ) -> impl Future<Output = Result<T>> {
+        self.spend_until_ready(work.map(|outcome| (Instant::now(), outcome)))
+    }
+
+    /// As [`spend`](Self::spend), for work that says when its outcome was ready. The time from then on does not count:
+    /// nothing polls the work while its client does not read.
+    pub async fn spend_until_ready<T>(
+        &mut self,
+        work: impl Future<Output = (Instant, Result<T>)>,
+    ) -> Result<T> {
         let Some(left) = self.left else {
-            return work.await;
+            return work.await.1;
         };
         let began = Instant::now();
         let outcome = match left {
             // A timer of Tokio leaves work up to a millisecond more.
             Duration::ZERO => work.now_or_never(),
+            // It polls the work before the timer: an outcome that was ready in time is taken, also late.
             left => timeout(left, work).await.ok(),
         };
-        self.left = Some(left.saturating_sub(began.elapsed()));
+        let (ended, outcome) = match outcome {
+            Some((ready, outcome)) => (ready, Some(outcome)),
+            None => (Instant::now(), None),
+        };
+        self.left = Some(left.saturating_sub(ended.saturating_duration_since(began)));
         outcome.unwrap_or_else(|| {
             ENDED.fetch_add(1, Ordering::Relaxed);
             Err(self.exceeded())

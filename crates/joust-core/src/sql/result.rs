@@ -51,16 +51,9 @@ impl Values {
 
 /// The answer with these columns, which have the same number of rows. Without columns it has no rows.
 pub async fn answer(columns: Vec<Column>, output: Output, pool: &Memory) -> Result<Answer> {
-    let Started {
-        schema,
-        batches,
-        memory,
-    } = started(columns, pool, output.bytes()).await?;
-    Ok(Answer::of_statement(
-        batches,
-        output.encoder(&schema, pool)?,
-        memory,
-    ))
+    let started = started(columns, pool, output.bytes()).await?;
+    let encoder = output.encoder(&started.schema, pool)?;
+    Ok(started.into_answer(encoder))
 }
 
 /// As [`answer`], without an encoding.

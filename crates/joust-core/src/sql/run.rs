@@ -21,7 +21,7 @@ use super::rows::{Description, Rows, Started};
 use super::session;
 use super::statement::Statement;
 use super::tables::{Tables, explanation_schema};
-use super::thread::{ReaderDropped, on_own_thread};
+use super::thread::{Computed, ReaderDropped, on_own_thread};
 use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::json::guarded;
@@ -62,11 +62,7 @@ pub async fn run(
     let work = async {
         let started = start(body, sources, Some(output), &resources).await?;
         let encoder = output.encoder(&started.schema, &resources.memory)?;
-        Ok(Answer::of_statement(
-            started.batches,
-            encoder,
-            started.memory,
-        ))
+        Ok(started.into_answer(encoder))
     };
     let mut answer = deadline.spend(work).await?;
     answer.set_deadline(deadline);
@@ -217,8 +213,8 @@ pub(super) async fn execute(
     })
 }
 
-pub(super) fn one(batch: RecordBatch) -> BoxStream<'static, Result<RecordBatch>> {
-    stream::once(async move { Ok(batch) }).boxed()
+pub(super) fn one(batch: RecordBatch) -> BoxStream<'static, Computed> {
+    stream::iter([Computed::now(Some(Ok(batch)))]).boxed()
 }
 
 /// Whether a plan has operators that hold many rows.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -116,13 +117,31 @@ impl ExecutionPlan for Interruptible {
     }
 }
 
+/// A batch of a statement.
+pub struct Computed {
+    /// When it was ready. Its reader may take it later.
+    pub ready: Instant,
+    /// `None` at the end of the rows.
+    pub batch: Option<Result<RecordBatch>>,
+}
+
+impl Computed {
+    /// A batch that is ready now.
+    pub fn now(batch: Option<Result<RecordBatch>>) -> Self {
+        Self {
+            ready: Instant::now(),
+            batch,
+        }
+    }
+}
+
 /// The same rows, computed on a separate thread, one batch ahead of their reader. Dropping them ends the thread after
 /// its current step, which holds `memory` until then.
 pub async fn on_own_thread(
     mut rows: BoxStream<'static, Result<RecordBatch>>,
     memory: Reservation,
     reader_dropped: ReaderDropped,
-) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+) -> Result<BoxStream<'static, Computed>> {
     let permit = THREADS.acquire().await.map_err(unavailable)?;
     let (sender, receiver) = mpsc::channel(1);
     let running = Running {
@@ -133,11 +152,11 @@ pub async fn on_own_thread(
     let work = async move {
         let send = async {
             while let Some(batch) = rows.next().await {
-                if sender.send(Some(batch)).await.is_err() {
+                if sender.send(Computed::now(Some(batch))).await.is_err() {
                     return;
                 }
             }
-            let _ = sender.send(None).await;
+            let _ = sender.send(Computed::now(None)).await;
         };
         select(pin!(sender.closed()), pin!(send)).await;
     };
@@ -156,19 +175,21 @@ pub async fn on_own_thread(
     Ok(stream::unfold(Some((receiver, running)), next).boxed())
 }
 
-type Reading = (mpsc::Receiver<Option<Result<RecordBatch>>>, Running);
+type Reading = (mpsc::Receiver<Computed>, Running);
 
-async fn next(reading: Option<Reading>) -> Option<(Result<RecordBatch>, Option<Reading>)> {
+async fn next(reading: Option<Reading>) -> Option<(Computed, Option<Reading>)> {
     let (mut receiver, running) = reading?;
     match receiver.recv().await {
-        Some(Some(batch)) => Some((batch, Some((receiver, running)))),
-        Some(None) => None,
+        Some(computed) => {
+            let rest = computed.batch.is_some().then_some((receiver, running));
+            Some((computed, rest))
+        }
         // The thread panicked.
         None => Some((
-            Err(Error::new(
+            Computed::now(Some(Err(Error::new(
                 Code::Internal,
                 "the engine failed; the server's log says why",
-            )),
+            )))),
             None,
         )),
     }

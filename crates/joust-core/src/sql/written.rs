@@ -76,11 +76,7 @@ async fn converted(
             converted
         })
         .await?;
-    Ok(Answer::of_statement(
-        started.batches,
-        encoder,
-        started.memory,
-    ))
+    Ok(started.into_answer(encoder))
 }
 
 /// The error of the first row of parameters that does not fit. `before`: the number of rows before the batch.
