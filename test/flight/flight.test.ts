@@ -144,6 +144,19 @@ describe("the scope of unqualified names", () => {
   it("is the schema of the session", async () => {
     expect(await word({ cookie: "joust_schema=ns" })).toBe("outer");
   });
+
+  it("does not hide a table of the same name in the root", async () => {
+    await joust.client.createTable("twin", stream({ word: [type.text, ["root"]] }));
+    await joust.client.createTable("ns$twin", stream({ word: [type.text, ["outer"]] }));
+    const headers = { "namespace-path": "ns" };
+    const table = await flight.sql(
+      'SELECT a.word AS here, b.word AS there FROM twin a CROSS JOIN "".twin b',
+      { headers },
+    );
+    expect(table.toArray().map((row) => row.toJSON())).toEqual([{ here: "outer", there: "root" }]);
+    const unaliased = flight.sql('SELECT * FROM twin CROSS JOIN "".twin', { headers });
+    expect((await failure(unaliased)).message).toMatch(/alias/);
+  });
 });
 
 describe("callers", () => {

@@ -215,17 +215,49 @@ pub fn named(name: &str) -> TableAlias {
 #[derive(Default)]
 pub struct Names {
     subqueries: usize,
+    /// The names of tables that have no alias, in parts.
+    unaliased: Vec<Vec<String>>,
+}
+
+impl Names {
+    /// Checks the tables that have no alias. If two are `t` and `"".t`, DataFusion takes a column of one for a column of
+    /// the other.
+    pub fn check(&self) -> Result<()> {
+        let is_named = |name: &[String]| self.unaliased.iter().any(|other| other == name);
+        for name in &self.unaliased {
+            if let [first, rest @ ..] = name.as_slice()
+                && first.is_empty()
+                && is_named(rest)
+            {
+                let name = rest.join(".");
+                let name = short(&name);
+                return Err(Error::invalid(format!(
+                    "the statement names tables `{name}` and `\"\".{name}`: give one of them an alias, such as \
+                     `{name} AS a`"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl VisitorMut for Names {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Derived { alias, .. } = factor
-            && alias.is_none()
-        {
-            self.subqueries += 1;
-            *alias = Some(named(&format!("__subquery_{}", self.subqueries)));
+        match factor {
+            TableFactor::Derived { alias, .. } if alias.is_none() => {
+                self.subqueries += 1;
+                *alias = Some(named(&format!("__subquery_{}", self.subqueries)));
+            }
+            TableFactor::Table {
+                name, alias: None, ..
+            } => {
+                let idents = name.0.iter().filter_map(ObjectNamePart::as_ident);
+                let parts = idents.map(|ident| ident.value.clone());
+                self.unaliased.push(parts.collect());
+            }
+            _ => {}
         }
         ControlFlow::Continue(())
     }

@@ -14,14 +14,17 @@ use lance_datafusion::udf::register_functions;
 use super::merge_join::with_rule;
 use crate::error::Result;
 
-/// Catalog and schema of tables whose name has one part. No client table can be in them.
+/// Catalog and schema of tables whose name has one part, in the sessions of workers. `"".t` is in them, too.
 pub const CATALOG: &str = "";
 pub const SCHEMA: &str = "";
+/// Catalog and schema of such tables in the sessions of this server. No namespace can have this name, so `t` and `"".t`
+/// can be two tables.
+pub const UNQUALIFIED: &str = "/";
 
 /// The most bytes of the sorts, joins and groups of one view.
 pub const MEMORY: usize = 256 << 20;
-/// What a session has in place of DataFusion's defaults, without its limits. Workers of jobs get these options too, so
-/// that a text means the same to them.
+/// What a session has in place of DataFusion's defaults, without its limits and [`UNQUALIFIED`]. Workers of jobs get
+/// these options too, so that a text means the same to them.
 pub const OPTIONS: [(&str, &str); 6] = [
     ("datafusion.catalog.default_catalog", CATALOG),
     ("datafusion.catalog.default_schema", SCHEMA),
@@ -45,7 +48,9 @@ pub fn for_planning() -> Result<SessionContext> {
 /// A session without tables that runs `concurrency` partitions of a query concurrently, with these limits of memory and
 /// of temporary files in bytes.
 pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContext> {
-    let config = config(concurrency)?.with_sort_spill_reservation_bytes((memory / 3).min(40 << 20));
+    let config = config(concurrency)?
+        .with_default_catalog_and_schema(UNQUALIFIED, UNQUALIFIED)
+        .with_sort_spill_reservation_bytes((memory / 3).min(40 << 20));
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_max_temp_directory_size(disk))
@@ -167,9 +172,15 @@ mod tests {
             let mut names = OPTIONS.iter().map(|(name, _)| *name);
             assert!(names.any(|name| name == option), "{option}");
         }
+        let of_workers = of_workers().unwrap().copied_config();
+        let of_workers = of_workers.options().entries();
         for (name, value) in OPTIONS {
-            let entry = own.iter().find(|entry| entry.key == name).unwrap();
-            assert_eq!(entry.value.as_deref(), Some(value));
+            let is_place = name.starts_with("datafusion.catalog.");
+            let wanted = if is_place { UNQUALIFIED } else { value };
+            for (entries, wanted) in [(&own, wanted), (&of_workers, value)] {
+                let entry = entries.iter().find(|entry| entry.key == name).unwrap();
+                assert_eq!(entry.value.as_deref(), Some(wanted));
+            }
         }
     }
 

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use super::names::{self, At, Names, Versions};
 use super::parameters::{Given, Parameters};
+use super::registration::register;
 use super::search::{self, OpenSearch, OpenTable, Searches};
-use super::session::{CATALOG, SCHEMA};
 use super::unbound::Unbound;
 use super::{limits, refused};
 use crate::error::{Error, Result};
 use crate::names::short;
 use crate::schema::expression::{self, Place};
 use arrow::datatypes::DataType;
-use datafusion::catalog::{MemoryCatalogProvider, MemorySchemaProvider, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::context::SQLOptions;
 use datafusion::prelude::SessionContext;
@@ -117,7 +117,9 @@ impl Statement {
 
     fn checked(mut ast: Ast, explain: Option<Explain>, searches: Searches) -> Result<Self> {
         limits::check(&ast)?;
-        let _: ControlFlow<()> = ast.visit(&mut Names::default());
+        let mut names = Names::default();
+        let _: ControlFlow<()> = ast.visit(&mut names);
+        names.check()?;
         Ok(Self {
             parsed: Parsed::Statement(Box::new(ast)),
             searches,
@@ -357,42 +359,6 @@ fn of_parser(error: ParserError) -> Error {
         }
         ParserError::RecursionLimitExceeded => "the query is nested too deeply".to_string(),
     })
-}
-
-/// Registers a table under its name in the query.
-fn register(
-    context: &SessionContext,
-    name: &[String],
-    provider: Arc<dyn TableProvider>,
-) -> Result<()> {
-    let (catalog, schema, table) = match name {
-        [table] => (CATALOG, SCHEMA, table),
-        [schema, table] => (CATALOG, schema.as_str(), table),
-        [catalog, schema, table] => (catalog.as_str(), schema.as_str(), table),
-        _ => {
-            return Err(Error::invalid(format!(
-                "`{}` has too many parts: put the table's whole identifier into quotes",
-                name.join(".")
-            )));
-        }
-    };
-    if context.catalog(catalog).is_none() {
-        context.register_catalog(catalog, Arc::new(MemoryCatalogProvider::new()));
-    }
-    let found = context
-        .catalog(catalog)
-        .ok_or_else(|| {
-            Error::invalid(format!(
-                "the catalog `{catalog}` of the table `{}` is not known: put the table's whole identifier into quotes",
-                name.join(".")
-            ))
-        })?;
-    if found.schema(schema).is_none() {
-        found.register_schema(schema, Arc::new(MemorySchemaProvider::new()))?;
-    }
-    let reference = TableReference::full(catalog, schema, table.as_str());
-    context.register_table(reference, provider)?;
-    Ok(())
 }
 
 #[cfg(test)]

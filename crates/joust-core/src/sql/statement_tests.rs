@@ -1,6 +1,10 @@
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use datafusion::datasource::MemTable;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::sql::session;
 
 fn tables(sql: &str) -> Result<Vec<Vec<String>>> {
     let tables = Statement::of_view(sql)?.tables()?;
@@ -52,6 +56,7 @@ fn unsupported_statements_are_refused() {
         "SELECT * FROM t -- all of it",
         "SELECT * FROM t WHERE id = $1",
         "PREPARE p AS SELECT 1",
+        "SELECT * FROM \"\u{1}0\"",
     ] {
         assert!(tables(sql).is_err(), "{sql}");
     }
@@ -137,6 +142,73 @@ fn more_than_three_names_are_one_namespace_and_a_table() {
         named("SELECT t.x FROM a.b.c.t"),
         [("a$b$c.t".to_string(), None)]
     );
+}
+
+/// A table whose only row is a number.
+fn one_row(number: i64) -> Arc<dyn TableProvider> {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([number]));
+    let batch = RecordBatch::try_from_iter([("x", numbers)]).unwrap();
+    Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap())
+}
+
+/// Plans a statement; each table has the number of the parts of its name.
+async fn planned(context: SessionContext, sql: &str) -> Result<DataFrame> {
+    let statement = Statement::new(sql, Given::Values(&[], &[]))?;
+    let tables = statement.tables()?.into_iter().map(|name| {
+        let parts = name.name.len() as i64;
+        (name, one_row(parts))
+    });
+    let tables = tables.collect();
+    statement.plan(&context, tables).await
+}
+
+#[tokio::test]
+async fn a_name_and_the_same_name_in_the_empty_schema_may_be_two_tables() {
+    for (sql, wanted) in [
+        (
+            r#"SELECT a.x AS a, b.x AS b FROM t a CROSS JOIN "".t b"#,
+            [1, 2],
+        ),
+        (
+            r#"SELECT t.x AS a, b.x AS b FROM t CROSS JOIN "".t b"#,
+            [1, 2],
+        ),
+        (
+            r#"SELECT a.x AS a, b.x AS b FROM ns.t a CROSS JOIN "".ns.t b"#,
+            [2, 3],
+        ),
+    ] {
+        let frame = planned(session::for_planning().unwrap(), sql);
+        let batches = frame.await.unwrap().collect().await.unwrap();
+        let batch = batches.iter().find(|batch| batch.num_rows() > 0).unwrap();
+        let value = |at: usize| batch.column(at).as_primitive::<Int64Type>().value(0);
+        assert_eq!([value(0), value(1)], wanted, "{sql}");
+        // Workers have one place for both.
+        let of_workers = planned(session::of_workers().unwrap(), sql).await;
+        assert!(of_workers.is_err(), "{sql}");
+    }
+    let sql = "SELECT x FROM \"/\".t";
+    let reserved = planned(session::for_planning().unwrap(), sql).await;
+    let error = reserved.err().unwrap();
+    assert!(error.message().contains("no namespace"), "{error}");
+}
+
+#[test]
+fn a_table_without_an_alias_has_one_form_of_its_name() {
+    for sql in [
+        r#"SELECT * FROM t JOIN "".t USING (x)"#,
+        r#"SELECT * FROM "".ns.t, ns.t"#,
+        r#"SELECT x FROM t WHERE x IN (SELECT x FROM "".t)"#,
+    ] {
+        assert!(refusal(sql, &[]).contains("alias"), "{sql}");
+    }
+    for sql in [
+        r#"SELECT * FROM t JOIN "".t AS a USING (x)"#,
+        r#"SELECT * FROM t, "".u"#,
+        r#"SELECT * FROM "".t"#,
+    ] {
+        assert_eq!(refusal(sql, &[]), "", "{sql}");
+    }
 }
 
 #[test]

@@ -96,6 +96,18 @@ describe("an SQL statement", () => {
     expect(await rows('SELECT max(w.id) AS n FROM ns."in".deep.w')).toEqual([{ n: 2 }]);
   });
 
+  it("reads a table under two names", async () => {
+    for (const from of ['t a JOIN "".t b', 't JOIN "".t b', 'public.t a JOIN "".t b']) {
+      expect(await rows(`SELECT count(*) AS n FROM ${from} USING (id)`)).toEqual([{ n: 100 }]);
+    }
+    const nested = 'SELECT count(*) AS n FROM ns.Items a JOIN "".ns.Items b USING (id)';
+    expect(await rows(nested)).toEqual([{ n: 50 }]);
+    const unaliased = 'SELECT count(*) AS n FROM t JOIN "".t USING (id)';
+    expectFailure(await send({ query: unaliased }), 400, 13, /alias, such as `t AS a`/);
+    const internal = await send({ query: 'SELECT * FROM "/".t' });
+    expectFailure(internal, 404, 1, /does not exist/);
+  });
+
   it("resolves public to a namespace of that name before the root", async () => {
     await joust.client.createNamespace("public");
     await joust.client.createTable("public$t", items(7));

@@ -56,11 +56,7 @@ impl Searches {
     /// Reads the calls from the tokens of a statement and replaces each by a name. Returns the number of placeholders
     /// in the calls, too.
     pub fn read(tokens: Vec<Token>, parameters: &Parameters) -> Result<(Vec<Token>, Self, usize)> {
-        let marked =
-            |token: &Token| matches!(token, Token::Word(word) if word.value.contains(MARK));
-        if tokens.iter().any(marked) {
-            return Err(Error::invalid("a name can't have a character of code 1"));
-        }
+        refuse_marks(&tokens)?;
         let mut searches = Self::default();
         let mut placeholders = 0;
         if !tokens
@@ -169,8 +165,17 @@ fn is_call(before: &[Token], rest: &[Token]) -> bool {
     !is_name && rest.iter().find(is_text) == Some(&Token::LParen)
 }
 
+fn refuse_marks(tokens: &[Token]) -> Result<()> {
+    let is_marked = |token: &Token| matches!(token, Token::Word(word) if word.value.contains(MARK));
+    match tokens.iter().any(is_marked) {
+        true => Err(Error::invalid("a name can't have a character of code 1")),
+        false => Ok(()),
+    }
+}
+
 /// Rejects the searches of a view.
 pub fn refuse_in_view(tokens: &[Token]) -> Result<()> {
+    refuse_marks(tokens)?;
     for (at, token) in tokens.iter().enumerate() {
         if let Some(function) = Function::of_token(token)
             && is_call(&tokens[..at], &tokens[at + 1..])
