@@ -69,8 +69,11 @@ export declare class Engine {
    * there is nothing. Returns the names of remaining entries.
    */
   removeTable(location: string, storageOptions?: Record<string, string> | undefined | null): Promise<Array<string>>
-  /** Reads a statement. `body`: JSON `{query, parameters, limit}`. */
-  sqlStatement(body: Uint8Array): Promise<SqlStatement>
+  /**
+   * Reads a statement. `body`: JSON `{query, parameters, limit}`. `describes`: the statement is described and not run,
+   * so the values of its parameters need not be known.
+   */
+  sqlStatement(body: Uint8Array, describes?: boolean | undefined | null): Promise<SqlStatement>
   /**
    * The rows that a statement writes, as an Arrow stream for the operation that writes them. `body`: as for
    * `sqlStatement`; `target`: the table that the statement changes, if it exists.

@@ -191,17 +191,25 @@ impl SqlOptions {
 
 #[napi]
 impl Engine {
-    /// Reads a statement. `body`: JSON `{query, parameters, limit}`.
+    /// Reads a statement. `body`: JSON `{query, parameters, limit}`. `describes`: the statement is described and not run,
+    /// so the values of its parameters need not be known.
     #[napi(ts_return_type = "Promise<SqlStatement>")]
     pub fn sql_statement<'env>(
         &self,
         env: &'env Env,
         body: &[u8],
+        describes: Option<bool>,
     ) -> napi::Result<PromiseRaw<'env, SqlStatement>> {
         let body = body.to_vec();
         promise(
             env,
-            async move { sql::read_statement(&body) },
+            async move {
+                let read = sql::read_statement(&body)?;
+                if !describes.unwrap_or(false) {
+                    read.check_bound()?;
+                }
+                Ok(read)
+            },
             |described| SqlStatement {
                 tables: described.tables.into_iter().map(SqlTable::from).collect(),
                 change: described.change,

@@ -55,7 +55,7 @@ export async function describeStatement(
   statement: Statement,
 ): Promise<Described> {
   const { body } = statement;
-  const { tables, change, parameters } = await services.engine.sqlStatement(body);
+  const { tables, change, parameters } = await services.engine.sqlStatement(body, true);
   if (change !== undefined) {
     const changed = JSON.parse(change) as Change;
     const description =

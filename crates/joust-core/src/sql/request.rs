@@ -44,14 +44,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether the statement can be run.
+    /// Checks that the statement can be run.
     pub fn check_bound(&self) -> Result<()> {
-        match self.open {
-            true => Err(Error::invalid(
-                "the parameters of the statement have no values; a statement is run with values",
-            )),
-            false => Ok(()),
-        }
+        check_bound(self.open)
     }
 
     pub fn decode(body: &[u8]) -> Result<Self> {
@@ -111,6 +106,15 @@ pub struct Written {
     pub bound: Option<(Statement, TableName, RecordBatch)>,
 }
 
+fn check_bound(open: bool) -> Result<()> {
+    match open {
+        true => Err(Error::invalid(
+            "the parameters of the statement have no values; a statement is run with values",
+        )),
+        false => Ok(()),
+    }
+}
+
 fn several_rows() -> Error {
     Error::invalid("only INSERT INTO t VALUES (...) takes several rows of parameters at once")
 }
@@ -123,9 +127,21 @@ pub struct ReadStatement {
     pub change: Option<String>,
     /// The number of its parameters if it changes something.
     pub parameters: usize,
+    /// The values of its parameters are not known, and NULL in `change`: it can only be described.
+    open: bool,
 }
 
-/// Reads the statement of a request.
+impl ReadStatement {
+    /// Checks that the statement can be run: its parameters have values.
+    ///
+    /// # Errors
+    /// Code 13.
+    pub fn check_bound(&self) -> Result<()> {
+        check_bound(self.open)
+    }
+}
+
+/// Reads the statement of a request, which may be only described.
 pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
     let request = Request::decode(body)?;
     let Some(mut changing) = change::read(&request.query, request.given())? else {
@@ -136,6 +152,7 @@ pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
             tables: request.statement()?.tables()?,
             change: None,
             parameters: 0,
+            open: request.open,
         });
     };
     if request.rows.is_some() && !changing.open.as_ref().is_some_and(Open::takes_rows) {
@@ -154,12 +171,30 @@ pub fn read_statement(body: &[u8]) -> Result<ReadStatement> {
         tables,
         change: Some(change),
         parameters: changing.parameters,
+        open: request.open,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_statement_without_the_values_of_its_parameters_cannot_be_run() {
+        for query in [
+            "SELECT $1",
+            "UPDATE t SET name = $1",
+            "DELETE FROM t WHERE id = $1",
+        ] {
+            let check = |open: bool| {
+                let body = serde_json::json!({"query": query, "parameters": ["x"], "open": open});
+                read_statement(body.to_string().as_bytes()).and_then(|read| read.check_bound())
+            };
+            assert!(check(false).is_ok(), "{query}");
+            let error = check(true).unwrap_err();
+            assert!(error.message().contains("no values"), "{query}: {error}");
+        }
+    }
 
     #[test]
     fn a_body_is_an_object_with_a_query() {

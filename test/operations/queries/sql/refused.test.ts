@@ -108,6 +108,19 @@ describe("an invalid statement is rejected", () => {
     expectFailure(await send(body), 400, 13, detail);
   });
 
+  it.each([
+    "SELECT name FROM t WHERE name = $1",
+    "UPDATE t SET name = $1",
+    "DELETE FROM t WHERE name <> $1",
+    "INSERT INTO t (name) VALUES ($1)",
+  ])("for %s with the internal member `open`", async (query) => {
+    const answer = await refused(query, { parameters: ["x"], open: true });
+    expectFailure(answer, 400, 13, /the parameters of the statement have no values/);
+    expect(await rows("SELECT count(name) AS n FROM t WHERE name LIKE 'item %'")).toEqual([
+      { n: 10 },
+    ]);
+  });
+
   it("without a change to the table or the server", async () => {
     expect(await rows("SELECT count(*) AS n FROM t")).toEqual([{ n: 10 }]);
   });
