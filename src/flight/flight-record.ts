@@ -78,7 +78,9 @@ export class FlightRecord {
 
   finish({ operation, status: code, ms, bytes }: FlightReport): void {
     const status = httpStatus(code);
-    const { identity, transaction, error } = this;
+    const { identity, transaction } = this;
+    // A call can succeed although a statement of it failed: GetTables lists a table without columns then.
+    const error = status >= 400 ? this.error : undefined;
     this.#span?.end({
       status,
       attributes: {

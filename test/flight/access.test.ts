@@ -13,6 +13,7 @@ import { slowText } from "../harness/jobs.js";
 import { setupServer, startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
+import { listTables } from "./list-tables.js";
 import { sqlPort } from "./sql-port.js";
 
 /** The gRPC codes. */
@@ -106,6 +107,19 @@ describe("a caller", () => {
     }
     expect(await granted.parameters("INSERT INTO hidden.t (id) VALUES ($1)")).toEqual(["Utf8"]);
     writer.close();
+  });
+
+  it("lists tables that it may not read without their columns", async () => {
+    const { key, id } = await createKey(joust.root, "none");
+    await grants.grants.grant(`key:${id}`, tableObject(["ns", "t"]), ["select"]);
+    await grants.grants.grant(`key:${id}`, tableObject(["t"]), ["insert"]);
+    const client = connect(key);
+    expect((await failure(client.sql("SELECT * FROM t"))).code).toBe(DENIED);
+    expect(await listTables(client)).toEqual({
+      "ns.t": ["id", "name", "category", "price", "vector"],
+      "public.t": [],
+    });
+    client.close();
   });
 
   it("with the role `read` changes nothing", async () => {
@@ -281,6 +295,23 @@ it("the audit log has a second line for a change that ends after its call", asyn
     expect.objectContaining({ status: 200, after_end: true, parts }),
   ]);
   expect(lines[0]).not.toHaveProperty("after_end");
+  flight.close();
+});
+
+it("the audit log has no error for a call that succeeds although a statement of it fails", async () => {
+  const path = join(tempDir("flight-listed"), "audit.log");
+  const server = await startServerForTest({ args: ["--audit-log", path] });
+  const flight = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, server.key);
+  await server.client.ok("/v1/table/declared/declare", {});
+  const headers = { "x-request-id": "listed-1" };
+  expect(await listTables(flight, { headers })).toEqual({ "public.declared": [] });
+  const line: Json = await waitFor("the line of the call", () => {
+    const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+    const all = lines.map((text) => JSON.parse(text));
+    return all.find(({ request_id }) => request_id === "listed-1");
+  });
+  expect(line).toMatchObject({ operation: "ExecuteSql", status: 200 });
+  expect(line).not.toHaveProperty("error");
   flight.close();
 });
 

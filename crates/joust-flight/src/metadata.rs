@@ -90,7 +90,8 @@ pub async fn tables(
     tables.build().map_err(of_client)
 }
 
-/// The columns that `SELECT *` gives. None for a table that is only declared, or that was dropped meanwhile.
+/// The columns that `SELECT *` gives. None for a table that is only declared, that was dropped meanwhile, or that the
+/// caller may see and not read.
 async fn columns(
     backend: &dyn Backend,
     context: &Context,
@@ -104,8 +105,10 @@ async fn columns(
     };
     match backend.describe(context, &statement).await {
         Ok(described) => Ok(Schema::clone(&described.schema)),
-        Err(status) if status.code() == Code::NotFound => Ok(Schema::empty()),
-        Err(status) => Err(status),
+        Err(status) => match status.code() {
+            Code::NotFound | Code::PermissionDenied => Ok(Schema::empty()),
+            _ => Err(status),
+        },
     }
 }
 
