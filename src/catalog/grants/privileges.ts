@@ -1,4 +1,5 @@
 /** The privileges, sets of them, and the roles as sets. */
+import { invalidInput } from "../../foundation/errors.js";
 
 /** In the order in which listings show them. */
 export const privileges = [
@@ -27,7 +28,16 @@ export const ALL_PRIVILEGES: PrivilegeSet = 2 ** privileges.length - 1;
 export const FILTERED: PrivilegeSet = 2 ** privileges.length;
 
 /** The privileges that a row filter can restrict. */
-export const filterable: readonly Privilege[] = ["select", "insert", "update", "delete"];
+const filterable: readonly Privilege[] = ["select", "insert", "update", "delete"];
+
+/** @throws code 13 if a row filter cannot restrict one of the privileges */
+export function checkFilterable(privileges: readonly Privilege[]): void {
+  const other = privileges.find((privilege) => !filterable.includes(privilege));
+  if (other === undefined) return;
+  throw invalidInput(
+    `the privilege ${other} has no row filter: ${filterable.join(", ")} can have one`,
+  );
+}
 
 export const bitOf = (privilege: Privilege): PrivilegeSet => 1 << privileges.indexOf(privilege);
 

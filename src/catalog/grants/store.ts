@@ -24,7 +24,7 @@ import {
 import type { HeldGrants } from "./held-grants.js";
 import {
   privileges as allPrivileges,
-  filterable,
+  checkFilterable,
   isPrivilege,
   type Privilege,
 } from "./privileges.js";
@@ -247,11 +247,7 @@ function checkFilter(filter: string, privileges: readonly Privilege[]): void {
       `a row filter is a SQL condition with at most ${MAX_FILTER_LENGTH} characters`,
     );
   }
-  const other = privileges.find((privilege) => !filterable.includes(privilege));
-  if (other === undefined) return;
-  throw invalidInput(
-    `the privilege ${other} has no row filter: ${filterable.join(", ")} can have one`,
-  );
+  checkFilterable(privileges);
 }
 
 /** @throws code 13 for a key that the catalog does not have: a later key cannot get its id */

@@ -5,6 +5,7 @@ import {
   type SecuredObject,
   tableObject,
 } from "../../catalog/grants/grants.js";
+import { checkFilterable } from "../../catalog/grants/privileges.js";
 import { invalidInput, JoustError } from "../../foundation/errors.js";
 import { addGrant } from "../authz/add-grant.js";
 import { deleteGrant } from "../authz/delete-grant.js";
@@ -18,11 +19,16 @@ import { type StatementOperation, type StatementRun, statementOperation } from "
 const adding = statementOperation(addGrant);
 const deleting = statementOperation(deleteGrant);
 
-/** A privilege that the subject has already stays as it is. */
+/**
+ * A privilege that the subject has already stays as it is.
+ *
+ * @throws code 13 before the first privilege is granted, if the filter cannot restrict one of them
+ */
 export async function grantPrivileges(
   run: StatementRun,
   { filter, ...change }: ChangeOf<"grant">,
 ): Promise<StatementResult> {
+  if (filter !== undefined) checkFilterable(change.privileges);
   const requests = await requestsOf(run, change);
   const payloads = requests.map((payload) => ({
     ...payload,

@@ -66,6 +66,18 @@ describe("GRANT", () => {
     expect(await client.count("shop$orders")).toBe(3);
   });
 
+  it("changes nothing if one of the privileges cannot have the filter", async () => {
+    const { id, client } = await newCaller();
+    const refused = (privileges: string) =>
+      sql(`GRANT ${privileges} ON shop.orders TO 'key:${id}' WHERE id < 3`);
+    expectFailure(await refused("SELECT, CREATE"), 400, 13, /create has no row filter/);
+    expect(await grantsOf(id)).toEqual([]);
+    expect((await sql(`GRANT SELECT ON shop.orders TO 'key:${id}'`)).status).toBe(200);
+    expectFailure(await refused("ALL"), 400, 13, /create has no row filter/);
+    // The privilege still applies to all rows.
+    expect(await client.count("shop$orders")).toBe(10);
+  });
+
   it("needs `grant` on the object, and each of the privileges", async () => {
     const { id, client } = await newCaller();
     const other = (await newCaller()).id;
