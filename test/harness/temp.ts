@@ -8,5 +8,5 @@ export function tempDir(purpose = "test"): string {
 }
 
 export function removeDir(path: string): void {
-  rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+  rmSync(path, { recursive: true, force: true, maxRetries: 10 });
 }
