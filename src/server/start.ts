@@ -65,13 +65,17 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
     log.info({ catalog: withoutPassword(config.catalog) }, "the catalog of this remote root");
   const { store } = storage;
   audit?.openTable({ engine: storage.engine, catalog: store.catalog });
+  /** Ends what runs so far, if the start fails. The newest is ended first. */
+  const endings: (() => unknown)[] = [() => store.close()];
   try {
     const {
       services,
       workers,
       stop: stopServices,
     } = await startServices(config, storage, log, audit?.log, limits.memory);
+    endings.push(stopServices);
     const opened = await openAuthenticator(config, store.keys, log);
+    endings.push(opened.stop, () => workers.closeAll());
     const warmUp = config.prewarm.length > 0 ? new WarmUp(opened.authenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
     const authenticator = warmUp ?? opened.authenticator;
@@ -86,6 +90,7 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
       auditLines: audit?.lines,
       authCounts,
     });
+    endings.push(() => server.closeConnections());
     const flight = await listenFlight({ services, authenticator, limiter }, port);
     const servers = [server, ...(flight ? [flight] : []), ...workers.servers];
     const stopMetrics = await startMetrics(config.otlp, log, () => measureMetrics(services));
@@ -119,7 +124,14 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
       },
     };
   } catch (error) {
-    await store.close();
+    // Node aborts a process that exits while a thread has an open socket, and background work needs the open catalog.
+    for (const end of endings.reverse()) {
+      try {
+        await end();
+      } catch {
+        // The error of the start is the one to report.
+      }
+    }
     throw error;
   }
 }

@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
+import { sharesPorts } from "../../src/http/transport/node/transport.js";
 import { items } from "../harness/arrow.js";
 import { copyPair, newCertificate } from "../harness/certificate.js";
+import { runCli } from "../harness/cli.js";
 import { Client } from "../harness/client.js";
 import { FlightClient } from "../harness/flight-client.js";
 import { startServer } from "../harness/server.js";
@@ -10,6 +12,12 @@ import { startServerForTest } from "../harness/setup-server.js";
 import { tempDir } from "../harness/temp.js";
 import { waitForOutput } from "../harness/wait-for-output.js";
 import { sqlPort } from "./sql-port.js";
+
+const transport = process.env.JOUST_TEST_HTTP ?? "auto";
+
+/** Only Linux, and Node's own transport from Node 22.12 on, share a port among threads. */
+const hasThreads = process.platform === "linux" && (transport !== "node" || sharesPorts());
+const threadCounts = hasThreads ? ["1", "2"] : ["1"];
 
 /** A port that is in use until the test ends. */
 async function portInUse(): Promise<{ port: number; release(): Promise<void> }> {
@@ -33,14 +41,21 @@ describe("--sql-port", () => {
     expect(text).not.toContain("joust_flight");
   });
 
-  it("in use ends the start with one sentence", async () => {
-    const { port, release } = await portInUse();
-    const started = startServer({ args: ["--sql-port", String(port)] });
-    await expect(started).rejects.toThrow(
-      `cannot listen on 127.0.0.1:${port}: the port is in use: choose another --sql-port`,
-    );
-    await release();
-  });
+  it.each(threadCounts)(
+    "in use ends the start with one sentence, with %s HTTP threads",
+    async (threads) => {
+      const { port, release } = await portInUse();
+      const http = ["--http", transport, "--http-threads", threads];
+      const ports = ["--port", "0", "--sql-port", String(port)];
+      const args = ["serve", tempDir("root"), ...ports, ...http, "--log-level", "warn"];
+      const { code, err } = await runCli(args);
+      await release();
+      expect(err).toBe(
+        `joust: cannot listen on 127.0.0.1:${port}: the port is in use: choose another --sql-port, or stop the program that listens on it\n`,
+      );
+      expect(code).toBe(1);
+    },
+  );
 });
 
 describe("a server that stops", () => {

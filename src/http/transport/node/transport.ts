@@ -99,8 +99,8 @@ export class NodeTransport implements Transport {
 
 const closesConnection = (reply: ServerResponse): boolean => !reply.shouldKeepAlive;
 
-/** Whether `listen` supports `reusePort`: Node 22.12 and newer, 23.1 and newer. */
-function sharesPorts(): boolean {
+/** Whether `listen` supports `reusePort`: Node 22.12 and newer, 23.1 and newer. Exported for the tests. */
+export function sharesPorts(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
