@@ -14,6 +14,7 @@ import { openStorage } from "../server/open-storage.js";
 import { startRemovalAcknowledgements } from "../tables/table-removal.js";
 import { endTableWorkInThread } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
+import type { StopSignals } from "./stop-signals.js";
 
 /** Tables of one page of the listing. */
 const PAGE = 1_000;
@@ -21,14 +22,18 @@ const PAGE = 1_000;
 const POLL_INTERVAL = 50;
 /** The most compactions of one table. Each one leaves larger fragments. */
 const MAX_ROUNDS = 8;
-/** The usual exit code after SIGINT. */
-const INTERRUPTED = 130;
 
-/** Opens the root and maintains the table `name`, or all tables. Prints a summary of each table. */
+export interface MaintainOptions {
+  readonly log: Logger;
+  readonly signals: StopSignals;
+  /** Of the table; undefined: all tables. */
+  readonly name: string | undefined;
+}
+
+/** Opens the root and maintains one table, or all tables. Prints a summary of each table. */
 export async function maintainRoot(
   config: Config,
-  log: Logger,
-  name: string | undefined,
+  { log, signals, name }: MaintainOptions,
 ): Promise<void> {
   const { engine, store } = await openStorage(config, log);
   const { root, storageOptions } = config;
@@ -45,11 +50,14 @@ export async function maintainRoot(
       await stopWatching();
       await jobs.stop();
     };
-    process.once("SIGINT", () => {
+    let closing = false;
+    signals.beforeExit(async () => {
+      // A second signal does not wait.
+      if (closing) return;
+      closing = true;
       // Jobs that have not ended return to the queue.
-      void stop()
-        .then(() => store.close())
-        .finally(() => process.exit(INTERRUPTED));
+      await stop();
+      await store.close();
     });
     try {
       await maintainTables({ config, engine, catalog, jobs }, name);

@@ -1,6 +1,7 @@
 import { loadConfig } from "../config/load.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
 import { createLogger } from "../telemetry/logger.js";
+import { StopSignals } from "./stop-signals.js";
 import { takeFlags } from "./take-flags.js";
 
 /**
@@ -11,6 +12,7 @@ import { takeFlags } from "./take-flags.js";
  * for the result.
  */
 export async function maintain(args: readonly string[]): Promise<void> {
+  const signals = new StopSignals();
   const { flags, rest } = takeFlags(args, ["--table"]);
   const config = loadConfig(rest, { env: process.env, cwd: process.cwd() });
   // The command prints its progress itself.
@@ -18,5 +20,5 @@ export async function maintain(args: readonly string[]): Promise<void> {
   // The engine reads the environment when it is loaded, so the import is after this call.
   setLanceEnvironment(config);
   const { maintainRoot } = await import("./maintain-root.js");
-  await maintainRoot(config, log, flags["--table"]);
+  await maintainRoot(config, { log, signals, name: flags["--table"] });
 }

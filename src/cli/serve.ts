@@ -1,9 +1,12 @@
 import { loadConfig } from "../config/load.js";
 import { setLanceEnvironment } from "../server/lance-environment.js";
 import { createLogger } from "../telemetry/logger.js";
+import { StopSignals } from "./stop-signals.js";
 
 /** `joust serve`: runs until a signal; resolves when the server has stopped. */
 export async function serve(args: readonly string[]): Promise<void> {
+  // A crash during the start is safe, so a signal needs no clean-up.
+  const signals = new StopSignals();
   const config = loadConfig(args, { env: process.env, cwd: process.cwd() });
   const log = createLogger(config.logLevel);
   // A promise that one request does not handle must not end the process.
@@ -12,9 +15,9 @@ export async function serve(args: readonly string[]): Promise<void> {
   // Load the engine before other native modules: its error describes a broken installation best.
   await import("../engine/native.js");
   const { start } = await import("../server/start.js");
-  const running = await start(config, log);
+  const running = await start(config, log, (forceClose) => signals.beforeExit(forceClose));
   // A program that reads that the server listens may stop it at once.
-  const stopped = stopSignal(() => running.forceClose());
+  const stopped = signals.next();
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;
   const scheme = config.tls ? "https" : "http";
   process.stdout.write(`joust listening on ${scheme}://${address}:${running.port}\n`);
@@ -26,21 +29,4 @@ export async function serve(args: readonly string[]): Promise<void> {
   log.info({ signal }, "stopping: finishing the requests in flight");
   await running.stop();
   process.exit(0);
-}
-
-/** Resolves at the first SIGTERM or SIGINT. A second signal runs `forceClose` and exits. */
-function stopSignal(forceClose: () => Promise<void>): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let stopping = false;
-    const onSignal = (signal: NodeJS.Signals) => {
-      if (stopping) {
-        void forceClose().finally(() => process.exit(1));
-        return;
-      }
-      stopping = true;
-      resolve(signal);
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
 }

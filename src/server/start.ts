@@ -31,10 +31,6 @@ export interface RunningServer {
   reload(): Promise<void>;
   /** Finishes the requests in flight, then closes everything. */
   stop(): Promise<void>;
-  /**
-   * Closes all sockets of worker threads, and the audit log, also during `stop`. The process may exit afterwards.
-   */
-  forceClose(): Promise<void>;
 }
 
 /**
@@ -47,8 +43,15 @@ export interface RunningServer {
  * 4. Open the key store, and create a first admin key if there is no key.
  * 5. Listen for HTTP and for Flight SQL, and start the worker threads.
  * 6. Prewarm tables, while the server already accepts requests, and start to send metrics.
+ *
+ * `onForceClose` receives a function that closes all sockets of worker threads, and the audit log, also during the start
+ * and during `stop`. From then on, call it before the process exits.
  */
-export async function start(given: Config, log: Logger): Promise<RunningServer> {
+export async function start(
+  given: Config,
+  log: Logger,
+  onForceClose: (forceClose: () => Promise<void>) => void,
+): Promise<RunningServer> {
   const certificate = given.tls && certificateWatch(given.tls);
   checkTransport(given);
   const functions = given.functions && (await checkPython(given.functions, log));
@@ -76,6 +79,10 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
     endings.push(stopServices);
     const opened = await openAuthenticator(config, store.keys, log);
     endings.push(opened.stop, () => workers.closeAll());
+    onForceClose(async () => {
+      await workers.closeAll();
+      await audit?.close();
+    });
     const warmUp = config.prewarm.length > 0 ? new WarmUp(opened.authenticator) : undefined;
     shared.warming.set(warmUp !== undefined);
     const authenticator = warmUp ?? opened.authenticator;
@@ -104,10 +111,6 @@ export async function start(given: Config, log: Logger): Promise<RunningServer> 
       port,
       async reload() {
         await Promise.all([config.tls && reloadTls(), reloadAllLimits(), audit?.reopen()]);
-      },
-      async forceClose() {
-        await workers.closeAll();
-        await audit?.close();
       },
       async stop() {
         stopWatchingTls?.();

@@ -1,0 +1,42 @@
+import { constants } from "node:os";
+
+type StopSignal = "SIGTERM" | "SIGINT";
+
+/**
+ * Handles SIGTERM and SIGINT. Create it before anything else: the first process of a container ignores a signal that
+ * it has no handler for.
+ */
+export class StopSignals {
+  #close: () => Promise<unknown> = async () => {};
+  #onFirst: ((signal: StopSignal) => void) | undefined;
+
+  constructor() {
+    const onSignal = (signal: NodeJS.Signals) => this.#onSignal(signal as StopSignal);
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  }
+
+  /** From now on a signal runs `close` before the process exits with the usual code, 128 and the signal's number. */
+  beforeExit(close: () => Promise<unknown>): void {
+    this.#close = close;
+  }
+
+  /** Resolves at the next signal. The signal after it ends the process with code 1. */
+  next(): Promise<StopSignal> {
+    return new Promise((resolve) => {
+      this.#onFirst = (signal) => {
+        this.#onFirst = () => this.#exit(1);
+        resolve(signal);
+      };
+    });
+  }
+
+  #onSignal(signal: StopSignal): void {
+    if (this.#onFirst) this.#onFirst(signal);
+    else this.#exit(128 + constants.signals[signal]);
+  }
+
+  #exit(code: number): void {
+    void this.#close().finally(() => process.exit(code));
+  }
+}
