@@ -95,17 +95,27 @@ export async function* localParts(
   const { openStorage } = await import("../server/open-storage.js");
   const { adoptTables } = await import("../catalog/discovery/adoption.js");
   const { runStatement } = await import("../operations/queries/sql-statement.js");
+  const { startRemovalAcknowledgements } = await import("../tables/table-removal.js");
+  const { endTableWorkInThread } = await import("../tables/table-writes.js");
   const { engine, store } = await openStorage(config, log);
   try {
     const catalog = await adoptTables(store.catalog, { engine, root, storageOptions, log });
+    const threads = { endTableWork: (key: string) => endTableWorkInThread({ engine }, key) };
+    // This process runs no jobs.
+    const jobs = { cancelTable: async () => true };
+    const stopWatching = startRemovalAcknowledgements({ engine, catalog, jobs, threads, log });
     const format = localFormats[accept] ?? "stream";
     const run = { format, fresh: {}, onAbort: () => {} };
-    const { first, rest } = await runStatement({ config, engine, catalog }, body, run);
     try {
-      yield first;
-      for (let part = await rest?.next(); part; part = await rest?.next()) yield part;
+      const { first, rest } = await runStatement({ config, engine, catalog }, body, run);
+      try {
+        yield first;
+        for (let part = await rest?.next(); part; part = await rest?.next()) yield part;
+      } finally {
+        rest?.cancel();
+      }
     } finally {
-      rest?.cancel();
+      await stopWatching();
     }
   } finally {
     await store.close();

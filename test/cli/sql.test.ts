@@ -1,11 +1,12 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { csvRows } from "../../src/cli/csv.js";
 import { tableText } from "../../src/cli/sql-print.js";
 import { items, stream, type } from "../harness/arrow.js";
-import { runCliBytes } from "../harness/cli.js";
+import { CLI_MAIN, runCliBytes } from "../harness/cli.js";
+import { startProcess } from "../harness/process.js";
 import { type Server, startServer } from "../harness/server.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 
@@ -138,6 +139,31 @@ describe("a statement that changes something", () => {
     const { code, err } = await run("DELETE FROM t", root);
     expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/--url/) });
     expect(await server.client.count("t")).toBe(100);
+  });
+});
+
+describe("joust sql on a root", () => {
+  it("does not delay the removal of tables that a server drops", async () => {
+    const files = async (table: string) => {
+      const { location } = await server.client.ok(`/v1/table/${table}/describe`);
+      return location.replace("file://", "");
+    };
+    await server.client.createTable("dropped", items(10));
+    const directory = await files("dropped");
+    expect(existsSync(directory)).toBe(true);
+    // Nobody reads the rest of the output, so the command runs until it is killed.
+    const query = "SELECT a.id FROM t a, t b, t c";
+    const args = ["sql", query, root, "--format", "csv"];
+    const { process: running } = await startProcess(
+      process.execPath,
+      { args: [CLI_MAIN, ...args], env: { PATH: process.env.PATH } },
+      (output) => output.includes("id") || undefined,
+    );
+    running.child.stdout?.pause();
+    onTestFinished(async () => void (await running.stop("SIGKILL")));
+    await server.client.ok("/v1/table/dropped/drop");
+    expect(existsSync(directory)).toBe(false);
+    expect(running.child.exitCode).toBeNull();
   });
 });
 
