@@ -12,6 +12,9 @@ import { repositoryUrl } from "../packages/repository.mjs";
 /** The oldest versions that support trusted publishing, without a token. */
 const MIN_VERSIONS = { node: "22.14.0", npm: "11.5.1" };
 
+/** The prereleases that are versions of npm and of Python: the wheel has the version of package.json. */
+const PRERELEASE = /^[\d.]+-(?:alpha|beta|rc)\.\d+$/;
+
 /**
  * The reasons why this state of the repository cannot be released, each a sentence.
  *
@@ -38,6 +41,11 @@ export function releaseFaults(state) {
   if (crates !== version) {
     faults.push(
       `the version in Cargo.toml is ${crates}: set it to ${version}, the version in package.json`,
+    );
+  }
+  if (version.includes("-") && !PRERELEASE.test(version)) {
+    faults.push(
+      `the prerelease ${version} in package.json is no version of Python: use -alpha.N, -beta.N or -rc.N`,
     );
   }
   if (rehearsal) return faults;

@@ -50,6 +50,23 @@ describe("the release check", () => {
     expect(releaseFaults({ ...ready, changelog: "## 0.2.01\n" })).toHaveLength(1);
   });
 
+  it("rejects a prerelease that is no version of Python", () => {
+    const faultsOf = (version: string) =>
+      releaseFaults({
+        ...ready,
+        manifest: { version },
+        cargo: ready.cargo.replace("0.2.0", version),
+        changelog: `## ${version} (2026-12-01)\n`,
+        tag: `v${version}`,
+      });
+    for (const version of ["0.0.1-alpha.0", "0.2.0-beta.12", "1.0.0-rc.1"])
+      expect(faultsOf(version)).toEqual([]);
+    for (const version of ["0.0.1-first.0", "0.2.0-rc", "0.2.0-rc.1.2", "0.2.0-1"])
+      expect(faultsOf(version)).toEqual([
+        `the prerelease ${version} in package.json is no version of Python: use -alpha.N, -beta.N or -rc.N`,
+      ]);
+  });
+
   it("skips in a rehearsal the steps that are done right before a release", () => {
     const early = { ...ready, changelog: "## 0.2.0 (unreleased)\n", hasDataDirectory: false };
     expect(releaseFaults({ ...early, rehearsal: true })).toEqual([]);
