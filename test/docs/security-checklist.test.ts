@@ -53,11 +53,25 @@ describe("the checklist in docs/security.md", () => {
   });
 });
 
+it("the page of a release links to the changelog by its whole address", () => {
+  const [, notes = ""] = /--notes "(.*)"/.exec(read(".github/workflows/release.yml")) ?? [];
+  expect(notes).toContain("$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/blob/$TAG/CHANGELOG.md)");
+  expect(notes).not.toContain("](../");
+});
+
 describe("SECURITY.md", () => {
   it("says how to report in private, and which versions get fixes", () => {
     const text = read("SECURITY.md");
     expect(text).toMatch(/^## Report a vulnerability\n[^#]*private\s+vulnerability reporting/m);
     expect(text).toMatch(/^## Supported versions\n[^#]*the newest release/m);
     expect(existsSync(join(root, ".github", "SECURITY.md"))).toBe(false);
+  });
+
+  it("verifies each file of a release by itself, because `gh attestation verify` takes one file", () => {
+    const [, block = ""] =
+      /^## Verify a release\n+```sh\n(.*?)^```/ms.exec(read("SECURITY.md")) ?? [];
+    expect(block).toMatch(/^for file in joust-\*\.tgz joust_server-\*\.whl; do/m);
+    const verified = [...block.matchAll(/gh attestation verify (\S+)/g)].map(([, file]) => file);
+    expect(verified).toEqual(['"$file"']);
   });
 });
