@@ -23,6 +23,7 @@ import { openStorage, type Storage } from "./open-storage.js";
 import { startServices } from "./start-services.js";
 import { traceEngine } from "./trace-engine.js";
 import { WarmUp } from "./warm-up.js";
+import { withoutPassword } from "./without-password.js";
 
 /** A server that accepts requests. */
 export interface RunningServer {
@@ -182,7 +183,3 @@ async function prewarm(
     log.warn({ err }, "the warm-up queries failed");
   }
 }
-
-/** A Postgres URL without its password. */
-const withoutPassword = (url: string): string =>
-  url.replace(/(?<=^\w+:\/\/[^:/@]*):[^@]*(?=@)/, "");
