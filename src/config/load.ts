@@ -32,7 +32,8 @@ export function loadConfig(
   { env, cwd, platform = process.platform }: ConfigContext,
 ): Config {
   const flags = flagSource(args);
-  const file = fileSource(cwd, flags.configFile ?? env.JOUST_CONFIG);
+  // An empty variable is ignored, like those of the options.
+  const file = fileSource(cwd, flags.configFile ?? (env.JOUST_CONFIG || undefined));
   const values = valuesOf([flags, environmentSource(env), ...(file ? [file] : [])]);
   checkCombinations(values, platform);
   const root = isLocal(values.root)

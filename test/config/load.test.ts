@@ -122,6 +122,7 @@ describe("option sources", () => {
     writeFileSync(join(dir, "other.toml"), "port = 1004\n");
     expect(load(["--config", "other.toml"], {}, dir).port).toBe(1004);
     expect(load([], { JOUST_CONFIG: "other.toml" }, dir).port).toBe(1004);
+    expect(load([], { JOUST_CONFIG: "" }, dir).port).toBe(1001);
   });
 });
 
