@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../../src/config/load.js";
-import { serverOptions } from "../../src/config/options.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import {
   chart,
@@ -14,21 +13,6 @@ import {
   render,
   serviceMonitorFault,
 } from "./helm.js";
-
-/** Options that the chart sets itself, from values with other names. */
-const OF_THE_CHART = [
-  "root",
-  "host",
-  "port",
-  "auth",
-  "api-key",
-  "api-key-file",
-  "tls-cert",
-  "tls-key",
-  "catalog",
-  "storage-option",
-  "drain-timeout",
-];
 
 const cluster = {
   replicas: 3,
@@ -221,12 +205,6 @@ describe("the arguments", () => {
       storageOptions: { aws_region: "eu-central-1", aws_endpoint: "http://s3.example:9000" },
       tls: { certFile: "/etc/joust/tls/tls.crt", keyFile: "/etc/joust/tls/tls.key" },
     });
-  });
-
-  it("accept every option of joust that the chart does not set", () => {
-    const schema = JSON.parse(readFileSync(join(chart, "values.schema.json"), "utf8"));
-    const others = Object.keys(serverOptions).filter((name) => !OF_THE_CHART.includes(name));
-    expect([...schema.properties.options.propertyNames.enum].sort()).toEqual(others.sort());
   });
 });
 
