@@ -19,7 +19,11 @@ const cluster = {
   image: { repository: "registry.example/joust", tag: "0.1.0-test" },
   storage: {
     uri: "s3://tables/prod",
-    options: { aws_region: "eu-central-1", aws_endpoint: "http://s3.example:9000" },
+    options: {
+      aws_region: "eu-central-1",
+      aws_endpoint: "http://s3.example:9000",
+      aws_role_session_name: 20250101,
+    },
     credentialsSecret: "s3-access",
   },
   catalog: { postgres: { existingSecret: "catalog", key: "uri" } },
@@ -202,7 +206,11 @@ describe("the arguments", () => {
       memoryBytes: 4294967296,
       prewarm: [["films"], ["demo", "books"]],
       drainTimeoutMs: 90_000,
-      storageOptions: { aws_region: "eu-central-1", aws_endpoint: "http://s3.example:9000" },
+      storageOptions: {
+        aws_region: "eu-central-1",
+        aws_endpoint: "http://s3.example:9000",
+        aws_role_session_name: "20250101",
+      },
       tls: { certFile: "/etc/joust/tls/tls.crt", keyFile: "/etc/joust/tls/tls.key" },
     });
   });

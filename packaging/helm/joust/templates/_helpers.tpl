@@ -69,13 +69,13 @@ timeoutSeconds: 3
 - --tls-cert=/etc/joust/tls/tls.crt
 - --tls-key=/etc/joust/tls/tls.key
 {{- end }}
+{{- /* Helm parses every number as a float and prints large ones as 1e+09. */}}
 {{- range $key, $value := .Values.storage.options }}
-- {{ printf "--storage-option=%s=%v" $key $value | quote }}
+- {{ printf "--storage-option=%s=%s" $key (ternary (printf "%d" (int64 $value)) (toString $value) (kindIs "float64" $value)) | quote }}
 {{- end }}
 {{- range $name, $value := .Values.options }}
 {{- $values := ternary $value (list $value) (kindIs "slice" $value) }}
 {{- range $values }}
-{{- /* Helm parses every number as a float and prints large ones as 1e+09. */}}
 - {{ printf "--%s=%s" $name (ternary (printf "%d" (int64 .)) (toString .) (kindIs "float64" .)) | quote }}
 {{- end }}
 {{- end }}
