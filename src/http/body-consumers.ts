@@ -17,6 +17,8 @@ export interface BodyConsumer {
   fail(error: unknown): void;
 }
 
+export const discardBody: BodyConsumer = { push() {}, end() {}, fail() {} };
+
 const emptyBody = new Uint8Array(0);
 
 /** Buffers a whole body in memory. */

@@ -2,7 +2,7 @@ import type { Reply } from "../api/operation.js";
 import type { Identity } from "../auth/authenticator.js";
 import { asJoustError, type JoustError } from "../foundation/errors.js";
 import { type InFlightEntry, type InFlightSet, notInFlight } from "../foundation/in-flight-set.js";
-import type { BodyConsumer } from "./body-consumers.js";
+import { type BodyConsumer, discardBody } from "./body-consumers.js";
 import type { BodyLimiter } from "./body-limiter.js";
 import type { Headers } from "./headers.js";
 import { PendingBody } from "./pending-body.js";
@@ -12,8 +12,6 @@ import { type SendingReply, slowRate } from "./reply-limiter.js";
 import type { RequestRecord } from "./request-record.js";
 import { remoteAddress } from "./transport/remote-address.js";
 import type { TransportResponse } from "./transport/transport.js";
-
-const discardBody: BodyConsumer = { push() {}, end() {}, fail() {} };
 
 /**
  * Bytes of a refused body that the server reads and discards for an unauthenticated client. After
@@ -98,6 +96,11 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     this.#bodyEnded = !headers.announcesBody;
   }
 
+  /** The client has disconnected or has a reply: the body is discarded, so no handler may begin. */
+  get isOver(): boolean {
+    return this.aborted || this.#replied;
+  }
+
   /** Passes the body to a consumer. `untimed`: the transport does not limit how long the body takes. */
   consumeBody(consumer: BodyConsumer, untimed = false): void {
     const pending = this.#pending;
@@ -167,8 +170,10 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     if (!this.aborted) this.res.resume();
   }
 
+  /** Runs `work` when the client disconnects or `cancelWork` runs: at once if that has happened. */
   onAbort(work: () => void): void {
     this.#onAbort.push(work);
+    if (this.cancelled) this.cancelWork();
   }
 
   onEnd(work: () => void): void {
@@ -246,13 +251,13 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
 
   /** Sends a reply once the body has ended. Discards every reply but the first. */
   respond(reply: Reply): void {
-    if (this.#replied || this.aborted) {
+    if (this.isOver) {
       release(reply);
       return;
     }
     const encoded = encodeReply(reply);
     this.#replied = true;
-    this.#discardPending();
+    this.#pending?.discard();
     if (this.#bodyEnded || this.#bodyLimited) this.#send(encoded, !this.#bodyEnded);
     else this.#sendAfterBody(encoded);
   }
@@ -266,7 +271,7 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
 
   /** Replies with the error body. `headers` are added to those of the status. */
   fail(error: unknown, headers?: Record<string, string>): void {
-    if (this.#replied || this.aborted) return;
+    if (this.isOver) return;
     const joustError = asJoustError(error);
     this.server.requestFailed(this, joustError);
     this.respond({
@@ -376,14 +381,9 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     if (!this.aborted) this.res.close();
   }
 
-  #discardPending(): void {
-    this.#pending?.discard();
-    this.#pending = undefined;
-  }
-
   #abort(): void {
     this.aborted = true;
-    this.#discardPending();
+    this.#pending?.discard();
     if (this.#waitingReply) release(this.#waitingReply);
     this.server.inFlight.delete(this);
     this.#release();

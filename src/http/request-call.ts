@@ -42,7 +42,6 @@ export class RequestCall implements Call<unknown, unknown> {
   }
 
   onAbort(work: () => void): void {
-    if (this.#request.cancelled) work();
-    else this.#request.onAbort(work);
+    this.#request.onAbort(work);
   }
 }

@@ -65,8 +65,6 @@ export class RequestHandler {
   #deadline: RequestDeadline | undefined;
   /** Receives the bytes of an upload. */
   #uploadConsumer: BodyConsumer | undefined;
-  /** The deadline has ended the request before its handler began. */
-  #ended = false;
   #handles = false;
   /** The client had its reply at the deadline while the handler went on. */
   #isOverdue = false;
@@ -126,6 +124,7 @@ export class RequestHandler {
     const { request, dependencies } = this;
     const identity = requireIdentity(resolved);
     this.#identity = request.identity = identity;
+    if (request.isOver) return;
     const { database: name } = request.headers;
     // Other paths name no objects, or name the database too.
     const isRoot = name === "" || !this.route.path.startsWith("/v1/");
@@ -141,6 +140,7 @@ export class RequestHandler {
   /** `database`: the namespace that all names in the request are relative to. */
   #admit(identity: Identity, database: readonly string[]): void {
     const { request, dependencies, route, segments, query } = this;
+    if (request.isOver) return;
     const { limiter } = dependencies;
     this.#database = database;
     request.record?.inDatabase(database);
@@ -165,7 +165,7 @@ export class RequestHandler {
   }
 
   #admitted(): void {
-    if (this.#ended) return;
+    if (this.request.isOver) return;
     if (this.#body) {
       this.#bodyBuffer?.moveTo(this.dependencies.bodyLimiter);
       this.#run();
@@ -185,7 +185,6 @@ export class RequestHandler {
     const deadline = this.#deadline as RequestDeadline;
     request.limitBody(BODY_GRACE_MILLIS);
     if (!this.#call) {
-      this.#ended = true;
       this.#fail(deadline.exceeded("nothing"));
     } else if (this.#uploadConsumer && !request.bodyEnded) {
       // The engine commits nothing before the end of an upload.

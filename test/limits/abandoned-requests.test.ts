@@ -1,12 +1,15 @@
 import { writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { items } from "../harness/arrow.js";
 import { createKey } from "../harness/cli.js";
 import type { Client } from "../harness/client.js";
 import { type Postgres, postgresMissing, startPostgres } from "../harness/postgres.js";
 import { type Server, startServer } from "../harness/server.js";
+import { head } from "../harness/socket.js";
 import { removeDir, tempDir } from "../harness/temp.js";
 import { waitFor } from "../harness/wait-for.js";
 
@@ -61,6 +64,8 @@ describe.skipIf(postgresMissing).each(["uws", "node"])(
       await waitFor("some lookups wait", async () => (await waiting()) > 1);
       end();
       await Promise.allSettled(calls);
+      // The server sees that the connections have closed before the lookups end.
+      await sleep(200);
       await administrator.query("rollback");
       await waitFor("the lookups end", async () => (await waiting()) === 0);
     }
@@ -75,6 +80,46 @@ describe.skipIf(postgresMissing).each(["uws", "node"])(
       await waitFor("a query runs", async () => {
         return (await reader.post("/v1/table/t/count_rows", {})).status === 200;
       });
+    });
+
+    it("change nothing, although their bodies were complete", async () => {
+      const path = "/v1/table/t/schema_metadata/update";
+      await server.client.ok(path, { owner: "me" });
+      const { version } = await server.client.ok("/v1/table/t/describe", {});
+      const stop = new AbortController();
+      const options = { body: { owner: "you" }, headers: UNKNOWN, signal: stop.signal };
+      await abandon(
+        () => server.client.request(path, options),
+        () => stop.abort(),
+      );
+      // A handler that runs after its lookup commits within this time.
+      await sleep(500);
+      const after = await server.client.ok("/v1/table/t/describe", {});
+      expect([after.schema.metadata, after.version]).toEqual([{ owner: "me" }, version]);
+    });
+
+    it("reserve no name of a table", async () => {
+      const sockets: Socket[] = [];
+      const create = async (): Promise<void> => {
+        const socket = connect({ host: "127.0.0.1", port: server.port });
+        sockets.push(socket);
+        const lines = head(
+          `POST /v1/table/new${sockets.length}/create HTTP/1.1`,
+          "Host: localhost",
+          `Authorization: Bearer ${server.key}`,
+          `X-LanceDB-Database: ${UNKNOWN["x-lancedb-database"]}`,
+          "Content-Type: application/vnd.apache.arrow.stream",
+          "Content-Length: 100000",
+        );
+        socket.write(`${lines}abc`);
+      };
+      await abandon(create, () => {
+        for (const socket of sockets) socket.destroy();
+      });
+      await sleep(500);
+      for (let at = 1; at <= sockets.length; at++) {
+        await server.client.createTable(`new${at}`, items(3));
+      }
     });
   },
 );

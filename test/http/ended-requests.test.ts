@@ -1,0 +1,143 @@
+/** Requests that end while the server looks up their caller. */
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Authenticator, Identity } from "../../src/auth/authenticator.js";
+import type { Upload } from "../../src/engine/index.js";
+import { BodyLimiter } from "../../src/http/body-limiter.js";
+import type { Headers } from "../../src/http/headers.js";
+import { HttpRequest, type ServerContext } from "../../src/http/http-request.js";
+import type { TransportResponse } from "../../src/http/transport/transport.js";
+import { head } from "../harness/socket.js";
+import { waitFor } from "../harness/wait-for.js";
+import { plain, setupSmallServer } from "./small-server.js";
+
+const caller: Identity = { id: "1", name: "caller", role: "write", groups: [] };
+/** The lookups of callers that have not ended, oldest first. */
+const lookups: (() => void)[] = [];
+const authenticator: Authenticator = {
+  identify: () => new Promise((resolve) => lookups.push(() => resolve(caller))),
+};
+
+/** The bodies of the handlers that ran. */
+const handled: unknown[] = [];
+const operations = [
+  plain({ id: "Set", path: "/v1/thing/{id}/set", permission: "write" }, ({ payload }) => {
+    handled.push(payload);
+    return { kind: "json", value: {} };
+  }),
+  plain(
+    { id: "Insert", path: "/v1/thing/{id}/insert", permission: "write", body: { kind: "arrow" } },
+    ({ payload }) => {
+      handled.push(payload);
+      return { kind: "json", value: {} };
+    },
+  ),
+];
+
+const sockets: Socket[] = [];
+afterEach(() => {
+  handled.length = 0;
+  lookups.length = 0;
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+/** Sends the head of a request and a part of its body. */
+function send(url: string, path: string, type: string, length: number, part: string) {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  sockets.push(socket);
+  let answer = "";
+  socket.on("data", (chunk) => {
+    answer += chunk;
+  });
+  const lines = ["Host: x", `Content-Type: ${type}`, `Content-Length: ${length}`];
+  socket.write(head(`POST /v1/thing/a/${path} HTTP/1.1`, ...lines) + part);
+  return { leave: () => socket.destroy(), answer: () => answer };
+}
+
+async function endLookups(): Promise<void> {
+  for (const end of lookups.splice(0)) end();
+  // Handlers of complete bodies run in the same turn.
+  await sleep(50);
+}
+
+function counter() {
+  let taken = 0;
+  return {
+    get taken() {
+      return taken;
+    },
+    add(bytes: number) {
+      taken += bytes;
+      return taken - bytes;
+    },
+  };
+}
+
+const arrow = "application/vnd.apache.arrow.stream";
+
+describe("a request that ends while its caller is looked up", () => {
+  const known = counter();
+  const unknown = counter();
+  let uploads = 0;
+  const small = setupSmallServer({
+    operations,
+    authenticator,
+    bodyLimiter: new BodyLimiter(1 << 20, known),
+    unauthenticatedBodyLimiter: new BodyLimiter(100, unknown),
+    openUpload() {
+      uploads++;
+      return { push: () => true, finish() {}, abort() {}, discard() {} } as unknown as Upload;
+    },
+  });
+  const text = JSON.stringify({ text: "x".repeat(70) });
+  const set = () => send(small.url, "set", "application/json", text.length, text);
+  const nothingInFlight = () =>
+    waitFor("no request is in flight", () => small.server.inFlight.size === 0);
+
+  it("runs no handler after its client has disconnected", async () => {
+    const request = set();
+    await waitFor("the body is complete", () => unknown.taken === text.length);
+    request.leave();
+    await nothingInFlight();
+    expect(unknown.taken).toBe(0);
+    await endLookups();
+    expect(handled).toEqual([]);
+  });
+
+  it("runs no handler after it got 429 for its body", async () => {
+    set();
+    await waitFor("the first body is complete", () => unknown.taken === text.length);
+    const second = set();
+    await waitFor("the reply to the second request", () => second.answer() !== "");
+    expect(second.answer()).toMatch(/^HTTP\/1\.1 429 /);
+    await endLookups();
+    expect(handled).toEqual([JSON.parse(text)]);
+    expect(unknown.taken).toBe(0);
+  });
+
+  it.each([100_000, 60_000])(
+    "neither opens an upload nor keeps memory for a body of %d bytes",
+    async (length) => {
+      const request = send(small.url, "insert", arrow, length, "abc");
+      await waitFor("a part of the body is here", () => unknown.taken === 3);
+      request.leave();
+      await nothingInFlight();
+      await endLookups();
+      expect([uploads, handled, known.taken, unknown.taken]).toEqual([0, [], 0, 0]);
+    },
+  );
+});
+
+describe("work to run when a request is cancelled", () => {
+  it("runs at once if the request is cancelled already", () => {
+    const headers = { announcesBody: false, requestId: () => "id" } as unknown as Headers;
+    const response = {} as TransportResponse;
+    const request = new HttpRequest({} as ServerContext, response, headers, "/", false);
+    const ran: string[] = [];
+    request.onAbort(() => ran.push("before"));
+    request.cancelWork();
+    request.onAbort(() => ran.push("after"));
+    expect(ran).toEqual(["before", "after"]);
+  });
+});
