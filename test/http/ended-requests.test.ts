@@ -1,4 +1,4 @@
-/** Requests that end while the server looks up their caller. */
+/** Requests that end before their handler begins: while the server looks up their caller, or reads their body. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
@@ -42,8 +42,8 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** Sends the head of a request and a part of its body. */
-function send(url: string, path: string, type: string, length: number, part: string) {
+/** Sends the head of a request and a part of its body. `before`: what the connection sends before it. */
+function send(url: string, path: string, type: string, length: number, part: string, before = "") {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   sockets.push(socket);
   let answer = "";
@@ -51,7 +51,7 @@ function send(url: string, path: string, type: string, length: number, part: str
     answer += chunk;
   });
   const lines = ["Host: x", `Content-Type: ${type}`, `Content-Length: ${length}`];
-  socket.write(head(`POST /v1/thing/a/${path} HTTP/1.1`, ...lines) + part);
+  socket.write(before + head(`POST /v1/thing/a/${path} HTTP/1.1`, ...lines) + part);
   return { leave: () => socket.destroy(), answer: () => answer };
 }
 
@@ -127,6 +127,31 @@ describe("a request that ends while its caller is looked up", () => {
       expect([uploads, handled, known.taken, unknown.taken]).toEqual([0, [], 0, 0]);
     },
   );
+});
+
+describe("a request that waits for an earlier reply of its connection", () => {
+  const known = counter();
+  const small = setupSmallServer({
+    operations: [
+      ...operations,
+      plain({ id: "Wait", path: "/v1/thing/{id}/wait" }, () => new Promise(() => {})),
+    ],
+    // uWebSockets.js closes a connection whose next request arrives before the reply.
+    config: { http: "node" },
+    bodyLimiter: new BodyLimiter(1 << 20, known),
+  });
+
+  it("ends with its connection and releases the memory of its body", async () => {
+    const first = head("POST /v1/thing/a/wait HTTP/1.1", "Host: x", "Content-Length: 0");
+    const request = send(small.url, "set", "application/json", 10, "{", first);
+    await waitFor("a part of the body is here", () => known.taken === 1);
+    expect(small.server.inFlight.size).toBe(2);
+    request.leave();
+    await waitFor("no request is in flight", () => small.server.inFlight.size === 0, {
+      timeoutMs: 5_000,
+    });
+    expect(known.taken).toBe(0);
+  });
 });
 
 describe("work to run when a request is cancelled", () => {

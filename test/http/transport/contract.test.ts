@@ -137,6 +137,28 @@ describe.each(["uws", "node"] as const)("the transport %s", (choice) => {
     expect(aborts).toBe(1);
   });
 
+  it("reports the disconnect to each pipelined request", async () => {
+    let begun = 0;
+    let aborts = 0;
+    const port = await listening((res) => {
+      begun += 1;
+      res.onAborted(() => {
+        aborts += 1;
+      });
+      res.onData(() => {});
+    });
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nabc");
+    // uWebSockets.js closes the connection at the second request.
+    await waitFor("the requests begin", () => begun === (choice === "node" ? 2 : 1));
+    socket.destroy();
+    await waitFor("the aborts are reported", () => aborts === begun, { timeoutMs: 5_000 });
+    await delay(50);
+    expect(aborts).toBe(begun);
+  });
+
   it("calls the abort handler when the server drops the connection", async () => {
     let aborts = 0;
     const port = await listening((res) => {

@@ -24,7 +24,10 @@ export class NodeResponse implements TransportResponse {
   #onAborted: (() => void) | undefined;
   #onWritable: ((offset: number) => boolean) | undefined;
 
-  /** `onClose` runs when the connection has the whole reply, or is closed. */
+  /**
+   * `onClose` runs when the connection has the whole reply, or is closed. It does not run for a reply that waits for
+   * earlier ones when the connection closes.
+   */
   constructor(
     private readonly req: IncomingMessage,
     private readonly res: ServerResponse,
@@ -32,7 +35,7 @@ export class NodeResponse implements TransportResponse {
   ) {
     res.on("close", () => {
       onClose();
-      this.#closed();
+      this.closed();
     });
   }
 
@@ -97,7 +100,7 @@ export class NodeResponse implements TransportResponse {
 
   close(): this {
     this.req.socket.destroy();
-    this.#closed();
+    this.closed();
     return this;
   }
 
@@ -167,8 +170,21 @@ export class NodeResponse implements TransportResponse {
     if (!this.#ended) this.#onWritable?.(this.#offset);
   }
 
-  /** Runs once for a reply that did not finish. */
-  #closed(): void {
+  /** The handler has written the whole reply. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** The connection closes after this reply. */
+  get closesConnection(): boolean {
+    return !this.res.shouldKeepAlive;
+  }
+
+  /**
+   * Reports that the connection has closed, once and only if the reply has not ended. The transport calls it too: Node
+   * gives a reply its socket, and then the `close` event, only when all earlier replies of the connection have ended.
+   */
+  closed(): void {
     if (this.#ended || this.#aborted) return;
     this.#aborted = true;
     this.#onAborted?.();

@@ -32,7 +32,7 @@ export class NodeTransport implements Transport {
   readonly #server: Server;
   readonly #tls: TlsFiles | undefined;
   /** Open connections, each with the replies that it still has to send. */
-  readonly #sockets = new Map<Socket, ServerResponse[]>();
+  readonly #sockets = new Map<Socket, NodeResponse[]>();
 
   constructor(handle: RequestHandler, tls?: TlsFiles) {
     this.#tls = tls;
@@ -40,22 +40,27 @@ export class NodeTransport implements Transport {
       const { socket } = req;
       const replies = this.#sockets.get(socket);
       // Node continues to parse requests after a reply that closes the connection.
-      if (replies?.some(closesConnection)) return;
-      replies?.push(res);
-      const closed = () => void replies?.splice(replies.indexOf(res), 1);
-      handle(new NodeResponse(req, res, closed), new NodeRequest(req));
+      if (replies?.some((reply) => reply.closesConnection)) return;
+      const remove = () => void replies?.splice(replies.indexOf(reply), 1);
+      const reply: NodeResponse = new NodeResponse(req, res, remove);
+      replies?.push(reply);
+      handle(reply, new NodeRequest(req));
     };
     this.#server = tls
       ? createHttpsServer({ ...options, ...readCertificate(tls) }, accept)
       : createHttpServer(options, accept);
     this.#server.on(tls ? "secureConnection" : "connection", (socket: Socket) => {
-      this.#sockets.set(socket, []);
-      socket.once("close", () => this.#sockets.delete(socket));
+      const replies: NodeResponse[] = [];
+      this.#sockets.set(socket, replies);
+      socket.once("close", () => {
+        this.#sockets.delete(socket);
+        for (const reply of replies) reply.closed();
+      });
     });
     this.#server.on("timeout", (socket: Socket) => socket.destroy());
     this.#server.on("clientError", (error, socket: Socket) => {
       // The client would take an error sent before a pending reply for that reply.
-      if (this.#sockets.get(socket)?.some((reply) => !reply.writableEnded)) socket.destroy();
+      if (this.#sockets.get(socket)?.some((reply) => !reply.ended)) socket.destroy();
       else rejectMalformed(error, socket, tls !== undefined);
     });
   }
@@ -96,8 +101,6 @@ export class NodeTransport implements Transport {
     if (this.#tls) (this.#server as HttpsServer).setSecureContext(readCertificate(this.#tls));
   }
 }
-
-const closesConnection = (reply: ServerResponse): boolean => !reply.shouldKeepAlive;
 
 /** Whether `listen` supports `reusePort`: Node 22.12 and newer, 23.1 and newer. Exported for the tests. */
 export function sharesPorts(): boolean {
