@@ -5,6 +5,7 @@ import type { TransportRequest } from "./transport/transport.js";
 
 /** LanceDB clients send it with every request of a connection to `db://NAME`, or of one that a catalog returned. */
 const DATABASE_HEADER = "x-lancedb-database";
+const FORWARDED_FOR = "x-forwarded-for";
 const contextPrefix = "x-ns-ctx-";
 const noFreshness: Freshness = Object.freeze({});
 
@@ -32,7 +33,12 @@ export class Headers {
         this.#context[name.slice(contextPrefix.length)] = value;
       } else if (name.startsWith(freshnessPrefix)) this.#hasFreshness = true;
     });
-    this.framingError = this.#framingError(lines > this.#values.size ? req : undefined);
+    const repeated = lines > this.#values.size ? req : undefined;
+    // Some proxies append a line instead of an address. Several lines are one list (RFC 9110, 5.3).
+    if (repeated && this.#values.has(FORWARDED_FOR)) {
+      this.#values.set(FORWARDED_FOR, valuesOf(repeated, FORWARDED_FOR).join(", "));
+    }
+    this.framingError = this.#framingError(repeated);
   }
 
   /** `repeated`: the request if it repeats a header, else undefined. */
@@ -50,7 +56,7 @@ export class Headers {
         return "`Transfer-Encoding` must be `chunked`: no other one is supported";
       }
     }
-    const twice = repeated && singleHeaders.find((name) => count(repeated, name) > 1);
+    const twice = repeated && singleHeaders.find((name) => valuesOf(repeated, name).length > 1);
     return twice && `\`${twice}\` occurs more than once: send it once`;
   }
 
@@ -122,11 +128,11 @@ export class Headers {
   }
 }
 
-/** The number of headers with a name. */
-function count(req: TransportRequest, wanted: string): number {
-  let total = 0;
-  req.forEach((name) => {
-    if (name === wanted) total++;
+/** The values of all lines of a header, in order. */
+function valuesOf(req: TransportRequest, wanted: string): string[] {
+  const values: string[] = [];
+  req.forEach((name, value) => {
+    if (name === wanted) values.push(value);
   });
-  return total;
+  return values;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../harness/client.js";
 import { setupServer } from "../harness/setup-server.js";
-import { exchangeRaw, head } from "../harness/socket.js";
+import { exchangeRaw, head, sendRaw } from "../harness/socket.js";
 import { countStatuses, expectRefusal, setupLimitedServer, variants } from "./limited-server.js";
 
 describe("requests without a key to a server without --limits", () => {
@@ -74,6 +74,28 @@ describe.each(variants)(
       expect(countStatuses(many)).toEqual({ 401: 10, 429: 20 });
       const refused = many.find(({ status }) => status === 429) as Answer;
       expectRefusal(refused, "requests_per_second", /all addresses together exceed/);
+    });
+
+    it("are limited by the client that repeated lines of x-forwarded-for name", async () => {
+      await limited.setLimits(budget(1_000, 1, ["127.0.0.0/8"]));
+      // HAProxy appends a line to those of the request: the last line alone names a proxy.
+      const from = async (client: string) => {
+        const request = head(
+          "POST /v1/namespace/$/list HTTP/1.1",
+          "Host: x",
+          `X-Forwarded-For: 198.51.100.1, ${client}`,
+          "X-Forwarded-For: 127.0.0.2",
+          "X-Forwarded-For: 127.0.0.3",
+          "Content-Length: 0",
+          "Connection: close",
+        );
+        return (await sendRaw(limited.server.url, [request]))?.status;
+      };
+      const statuses = [];
+      for (const client of ["203.0.113.101", "203.0.113.102", "203.0.113.102"]) {
+        statuses.push(await from(client));
+      }
+      expect(statuses).toEqual([401, 401, 429]);
     });
 
     it("may not send a long body beyond the budget, and the server closes the connection", async () => {
