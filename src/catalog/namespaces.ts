@@ -1,3 +1,4 @@
+import { chunks } from "../database/chunks.js";
 import type { CatalogDatabase, Write } from "../database/database.js";
 import type { NamespacesRow } from "../database/schema.js";
 import { violation } from "../database/sql-error.js";
@@ -167,12 +168,13 @@ async function recordDropped(
   rows: readonly Pick<NamespacesRow, "path" | "found">[],
 ): Promise<void> {
   const adopted = rows.filter((row) => row.found).map(({ path }) => ({ path }));
-  if (adopted.length === 0) return;
-  await t
-    .insertInto("dropped_namespaces")
-    .values(adopted)
-    .onConflict((c) => c.doNothing())
-    .execute();
+  for (const chunk of chunks(adopted)) {
+    await t
+      .insertInto("dropped_namespaces")
+      .values(chunk)
+      .onConflict((c) => c.doNothing())
+      .execute();
+  }
 }
 
 async function describeExisting(t: Write, path: NamespacePath): Promise<NamespaceRecord> {

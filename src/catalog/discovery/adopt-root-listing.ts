@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pLimit from "p-limit";
 import type { Engine, RootContents } from "../../../native/index.js";
+import { chunks } from "../../database/chunks.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import { available } from "../../database/sql-error.js";
 import { operatorMessage } from "../../foundation/errors.js";
@@ -21,8 +22,6 @@ export interface Adoption {
   refused: { table: ListedTable; reason: string }[];
 }
 
-/** Bound parameters of one statement; both databases accept more. */
-const CHUNK = 500;
 /** Locations that are read at the same time. */
 const CONCURRENCY = 64;
 
@@ -205,12 +204,6 @@ async function pathsIn(
     for (const row of await available(query.execute())) existing.push(row.path);
   }
   return existing;
-}
-
-function* chunks<T>(items: readonly T[]): Generator<T[]> {
-  for (let start = 0; start < items.length; start += CHUNK) {
-    yield items.slice(start, start + CHUNK);
-  }
 }
 
 function isValid(check: () => void): boolean {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Selectable } from "kysely";
+import { chunks } from "../../database/chunks.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import type { TablesRow } from "../../database/schema.js";
 import { violation } from "../../database/sql-error.js";
@@ -162,22 +163,25 @@ export async function dropTable(
  * removes the files; a reserved table keeps the owner that writes it.
  */
 export async function hideTables(t: Write, self: string, keys: readonly string[]): Promise<void> {
-  if (keys.length === 0) return;
-  await t
-    .updateTable("tables")
-    .set((e) => ({
-      state: "dropped",
-      namespace: null,
-      owner: e.case().when("state", "=", "live").then(self).else(e.ref("owner")).end(),
-    }))
-    .where("key", "in", keys)
-    .execute();
-  await t
-    .updateTable("jobs")
-    .set({ state: "CANCELLED", updated_at: Date.now() })
-    .where("table_key", "in", keys)
-    .where("state", "in", ["QUEUED", "RUNNING"])
-    .execute();
+  for (const chunk of chunks(keys)) {
+    await t
+      .updateTable("tables")
+      .set((e) => ({
+        state: "dropped",
+        namespace: null,
+        owner: e.case().when("state", "=", "live").then(self).else(e.ref("owner")).end(),
+      }))
+      .where("key", "in", chunk)
+      .execute();
+  }
+  for (const chunk of chunks(keys)) {
+    await t
+      .updateTable("jobs")
+      .set({ state: "CANCELLED", updated_at: Date.now() })
+      .where("table_key", "in", chunk)
+      .where("state", "in", ["QUEUED", "RUNNING"])
+      .execute();
+  }
 }
 
 export async function renameTable(
