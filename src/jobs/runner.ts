@@ -178,18 +178,26 @@ class JobRunner implements Jobs {
   async #poll(): Promise<void> {
     try {
       await this.#store.recover();
-      await this.#abortLost();
+      await this.#checkOwned();
     } finally {
       if (!this.#stopping) this.#startJobs();
     }
   }
 
-  /** Aborts the jobs that another server cancelled or took over. */
-  async #abortLost(): Promise<void> {
-    if (this.#running.size === 0) return;
+  /** Compares the jobs that run here with those that the catalog assigns to this server. */
+  async #checkOwned(): Promise<void> {
     const ids = [...this.#running.keys()];
-    const owned = await this.#store.ownedJobs(ids);
+    const owned = await this.#store.ownedJobs();
+    // Another server cancelled these jobs or took them over.
     for (const id of ids) if (!owned.has(id)) this.#running.get(id)?.abort.abort();
+    for (const id of owned) {
+      // A claim in progress is about to start its job. A job that ends runs until its end is stored.
+      if (this.#claiming || this.#running.has(id)) continue;
+      // The claim was committed, but the reply was lost. Without this, no other job of the table would run.
+      if (await this.#store.requeue(id)) {
+        this.options.log.warn({ job: id }, "queued a job again whose claim got no reply");
+      }
+    }
   }
 
   /** Starts waiting jobs until `maxRunning` jobs run. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { JobRecord, JobRequest, Jobs } from "../../src/jobs/jobs.js";
 import type { OpenCatalog } from "../../src/server/open-catalog.js";
 import { describeOnEachDatabase, makeTable } from "../catalog/catalog-databases.js";
@@ -202,6 +202,26 @@ describe("a job", () => {
       await waitFor("it runs again", () => again.active.size === 1);
       again.finish("t:wait");
       await waitFor("it is done", async () => (await third.jobs.find(job.id))?.state === "DONE");
+    });
+
+    it("runs after the reply to its claim was lost, and so does the next job of its table", async () => {
+      const { store, request } = await setUpJobs(newCatalog);
+      const { jobs: queue } = store;
+      const claim = queue.claim.bind(queue);
+      let lostReplies = 0;
+      vi.spyOn(queue, "claim").mockImplementation(async (...busy) => {
+        const job = await claim(...busy);
+        if (job && lostReplies++ === 0) throw new Error("the connection ended after the commit");
+        return job;
+      });
+      const work = new Work();
+      const jobs = start(store, work);
+      const first = await jobs.enqueue(request("quick", "a"));
+      const second = await jobs.enqueue(request("tell", "b"));
+      await waitForState(jobs, first.id, "DONE");
+      await waitForState(jobs, second.id, "DONE");
+      expect(lostReplies).toBe(3);
+      expect(work.ran).toEqual(["t:quick", "t:tell"]);
     });
 
     it("that stops the server three times fails", async () => {
