@@ -1,3 +1,4 @@
+import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { Write } from "../database/database.js";
 import { ENDED } from "./record.js";
 
@@ -8,13 +9,16 @@ const MAX_DELETED = 1_000;
 
 /** Deletes the jobs that ended more than seven days before `now`, ms since the epoch. */
 export async function deleteExpiredJobs(t: Write, now: number): Promise<void> {
-  await t
-    .deleteFrom("jobs")
+  const expired = t
+    .selectFrom("jobs")
+    .select("id")
     .where("state", "in", ENDED)
     // Redundant, but the index has only the time of creation.
     .where("created_at", "<", now - RETENTION)
-    .where("updated_at", "<", now - RETENTION)
-    .execute();
+    .where("updated_at", "<", now - RETENTION);
+  // A transaction may be younger than its job.
+  await recordJobOutcomes(t, expired);
+  await t.deleteFrom("jobs").where("id", "in", expired).execute();
 }
 
 /** Deletes the ended jobs of one name, except the newest `keep` and those that a transaction refers to. */

@@ -1,7 +1,7 @@
 import { sql, type Updateable } from "kysely";
 import type { NamespacePath, Page, PageRequest } from "../catalog/catalog.js";
 import type { FullyVisible } from "../catalog/grants/visible-objects.js";
-import { recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
+import { jobsOfTable, recordJobOutcomes } from "../catalog/tables/job-outcomes.js";
 import type { ClusterMembers } from "../cluster/members.js";
 import type { CatalogDatabase, Write } from "../database/database.js";
 import type { JobsRow } from "../database/schema.js";
@@ -223,7 +223,7 @@ export class JobStore {
 
   async forget(table: string, name: string): Promise<void> {
     await this.db.write(async (t) => {
-      await recordJobOutcomes(t, table, name);
+      await recordJobOutcomes(t, jobsOfTable(t, table, name));
       await t
         .deleteFrom("jobs")
         .where("table_key", "=", table)

@@ -175,6 +175,21 @@ describeOnEachDatabase((newCatalog) => {
     expect(await status(third.id)).toBe("Canceled");
   });
 
+  it("the transaction of a job keeps its status after the job has expired", async () => {
+    const catalog = newCatalog();
+    const store = await catalog.open();
+    const { jobs, transactions } = store;
+    const { job } = await jobOn(store);
+    await jobs.claim([]);
+    await jobs.failed(job.id, 13, "no such column");
+    const expired = { created_at: 0, updated_at: 0 };
+    await reading(catalog, (db) => db.updateTable("jobs").set(expired).execute());
+    await jobs.recover();
+    expect(await jobs.find(job.id)).toBeUndefined();
+    expect((await transactions.describe(job.id)).status).toBe("Failed");
+    await expect(transactions.alter(job.id, cancel)).rejects.toMatchObject({ code: 14 });
+  });
+
   it("cancelling a transaction cancels its job only while the job has not ended", async () => {
     const store = await newCatalog().open();
     const { transactions, jobs } = store;

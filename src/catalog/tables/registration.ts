@@ -9,7 +9,7 @@ import { checkTableId } from "../names.js";
 import { splitPath } from "../path.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
 import { insertTable, type TableRow } from "./insert-table.js";
-import { recordJobOutcomes } from "./job-outcomes.js";
+import { jobsOfTable, recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
 
@@ -171,7 +171,7 @@ async function deregisterOne(db: CatalogDatabase, t: Write, id: TableId): Promis
 
 /** Deletes a table's row. Records its location: neither adoption nor a new table may use the files. */
 async function deregisterRow(t: Write, { key, location, declared }: TableRow): Promise<void> {
-  await recordJobOutcomes(t, key);
+  await recordJobOutcomes(t, jobsOfTable(t, key));
   await t.deleteFrom("tables").where("key", "=", key).execute();
   if (declared) return;
   await t

@@ -13,7 +13,7 @@ import { encodePath, splitPath } from "../path.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
 import { deleteClone, insertClone } from "./clones.js";
 import { insertTable, type TableRow } from "./insert-table.js";
-import { recordJobOutcomes } from "./job-outcomes.js";
+import { jobsOfTable, recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
 
@@ -95,7 +95,7 @@ export async function deleteRow(db: CatalogDatabase, key: string): Promise<void>
       .where("state", "<>", "live")
       .executeTakeFirst();
     if (!row) return;
-    await recordJobOutcomes(t, key);
+    await recordJobOutcomes(t, jobsOfTable(t, key));
     await deleteClone(t, row.location);
     await t.deleteFrom("tables").where("key", "=", key).execute();
   });
