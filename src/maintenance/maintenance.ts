@@ -145,8 +145,9 @@ class AutomaticMaintenance implements Maintenance {
   }
 
   async #checkWrittenTables(): Promise<void> {
-    const now = Date.now();
-    for (const [key, { count, lastMillis }] of this.#written) {
+    // A copy: tables that get writes during these checks wait for the next ones.
+    for (const [key, { count, lastMillis }] of [...this.#written]) {
+      const now = Date.now();
       const isQuiet = now - lastMillis >= QUIET_AFTER;
       if (count < MANY_WRITES && !isQuiet) continue;
       this.#written.delete(key);
