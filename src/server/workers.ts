@@ -5,7 +5,7 @@ import type { Drainable } from "../http/drain.js";
 import type { LimitRules } from "../limits/limit-rules.js";
 import type { Threads } from "../tables/table-writes.js";
 import type { Logger } from "../telemetry/logger.js";
-import { type Targets, ThreadRpc } from "../threads/thread-rpc.js";
+import { type Targets, ThreadExited, ThreadRpc } from "../threads/thread-rpc.js";
 import type { WorkerInput, WorkerTargets } from "./worker.js";
 
 /** The HTTP server of a worker thread, as the main thread calls it. */
@@ -42,7 +42,7 @@ export class Workers implements Threads {
   constructor(private readonly endInMainThread: (key: string) => Promise<void>) {}
 
   async endTableWork(key: string): Promise<void> {
-    const inWorkers = this.#threads.map(({ thread }) => thread.endTableWork(key));
+    const inWorkers = this.#threads.map(({ thread }) => untilExit(thread.endTableWork(key)));
     await Promise.all([this.endInMainThread(key), ...inWorkers]);
   }
 
@@ -52,9 +52,18 @@ export class Workers implements Threads {
       const workerData: WorkerInput = { ...input, name, number: number - 1 };
       const worker = new Worker(packageFile("dist/server/worker.js"), { name, workerData });
       worker.on("error", (err) => log.error({ err, thread: name }, "a thread has failed"));
-      worker.on("exit", () => void this.#onExit(name, log));
       const rpc = new ThreadRpc(worker, targets);
-      this.#threads.push({ worker, server: rpc.remote("server"), thread: rpc.remote("thread") });
+      const thread = {
+        worker,
+        server: rpc.remote<RemoteServer>("server"),
+        thread: rpc.remote<WorkerTargets["thread"]>("thread"),
+      };
+      this.#threads.push(thread);
+      worker.on("exit", () => {
+        this.#threads.splice(this.#threads.indexOf(thread), 1);
+        rpc.exit();
+        void this.#onExit(name, log);
+      });
     }
   }
 
@@ -72,7 +81,8 @@ export class Workers implements Threads {
    */
   async closeAll(): Promise<void> {
     this.#stopping = true;
-    const closed = Promise.all(this.servers.map((server) => server.closeConnections()));
+    const closing = this.servers.map(async (server) => server.closeConnections());
+    const closed = Promise.all(closing.map(untilExit));
     await Promise.race([closed, delay(CLOSE_TIMEOUT)]);
   }
 
@@ -88,7 +98,13 @@ export class Workers implements Threads {
   /** Terminates the threads. The caller has drained them: no request is in flight, no socket is open. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.all(this.#threads.map(({ thread }) => thread.flush()));
+    await Promise.all(this.#threads.map(({ thread }) => untilExit(thread.flush())));
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
   }
 }
+
+/** A thread that has exited has no work, no sockets and nothing to send. */
+const untilExit = (call: Promise<unknown>): Promise<unknown> =>
+  call.catch((error) => {
+    if (!(error instanceof ThreadExited)) throw error;
+  });

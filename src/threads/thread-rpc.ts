@@ -35,6 +35,13 @@ interface PendingCall {
   reject(error: unknown): void;
 }
 
+/** The other thread has exited. It answers no call. */
+export class ThreadExited extends Error {
+  constructor() {
+    super("the thread has exited");
+  }
+}
+
 /**
  * Calls methods of objects in another thread of this process. The port copies arguments and results
  * (structured clone), so they are plain values. Every call returns a promise.
@@ -45,6 +52,7 @@ interface PendingCall {
 export class ThreadRpc {
   readonly #pending = new Map<number, PendingCall>();
   #nextNumber = 0;
+  #exited = false;
 
   constructor(
     private readonly port: Port,
@@ -54,12 +62,20 @@ export class ThreadRpc {
   }
 
   call(target: string, method: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.#exited) return Promise.reject(new ThreadExited());
     const number = this.#nextNumber++;
     return new Promise((resolve, reject) => {
       this.#pending.set(number, { resolve, reject });
       const trace = tracing?.context();
       this.#send({ kind: "call", number, target, method, args: [...args], trace });
     });
+  }
+
+  /** The other thread has exited: calls in flight and later ones reject with `ThreadExited`. */
+  exit(): void {
+    this.#exited = true;
+    for (const { reject } of this.#pending.values()) reject(new ThreadExited());
+    this.#pending.clear();
   }
 
   /** Calls a method without waiting for a result. */
