@@ -152,7 +152,7 @@ export interface Catalog {
    * server has claimed it.
    */
   withdrawTable(key: string): Promise<boolean>;
-  /** Deletes a reserved table whose files are removed. */
+  /** Deletes a reserved table whose files are removed, unless another server has claimed it. */
   releaseTable(key: string): Promise<void>;
 
   // Shallow clones.
@@ -218,7 +218,12 @@ export interface Catalog {
    * only the table of that key.
    */
   dropTable(id: TableId, key?: string): Promise<TableRecord>;
-  /** Deletes a dropped table whose files are removed. */
+  /**
+   * Whether a dropped or withdrawn table still belongs to this server. If the lease of this server ended meanwhile,
+   * another one may have removed the files, and a new table may have the location.
+   */
+  ownsDropped(key: string): Promise<boolean>;
+  /** Deletes a dropped table whose files are removed, unless another server has claimed it. */
   forgetTable(key: string): Promise<void>;
   /**
    * Orphans a reserved or dropped table whose files could not be removed: frees its name and lets any server claim

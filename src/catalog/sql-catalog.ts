@@ -43,6 +43,7 @@ import {
   deleteRow,
   dropTable,
   mergeTableProperties,
+  ownsDropped,
   renameTable,
   replaceTable,
   reserveTable,
@@ -148,7 +149,7 @@ export class SqlCatalog implements Catalog {
   }
 
   releaseTable(key: string) {
-    return deleteRow(this.db, key);
+    return deleteRow(this.db, this.members.self, key);
   }
 
   // Shallow clones.
@@ -211,8 +212,12 @@ export class SqlCatalog implements Catalog {
     return dropTable(this.db, this.members.self, id, key);
   }
 
+  ownsDropped(key: string) {
+    return ownsDropped(this.db, this.members.self, key);
+  }
+
   forgetTable(key: string) {
-    return deleteRow(this.db, key);
+    return deleteRow(this.db, this.members.self, key);
   }
 
   orphanTable(key: string) {

@@ -9,15 +9,11 @@ import { endWorkBeforeRemoval, type TableWorkDependencies } from "./table-writes
 
 export interface RemovalDependencies extends TableWorkDependencies {
   readonly engine: TableFilesDependencies["engine"] & TableWorkDependencies["engine"];
-  readonly catalog: Pick<
-    Catalog,
-    | "orphanTable"
-    | "dropTable"
-    | "forgetTable"
-    | "awaitRemovalAcknowledgements"
-    | "cloneSource"
-    | "hasClones"
-  >;
+  readonly catalog: TableFilesDependencies["catalog"] &
+    Pick<
+      Catalog,
+      "orphanTable" | "dropTable" | "forgetTable" | "awaitRemovalAcknowledgements" | "hasClones"
+    >;
   readonly config: Pick<Config, "storageOptions">;
   readonly log: Logger;
 }

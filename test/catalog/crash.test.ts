@@ -129,6 +129,40 @@ describe("after a server ends", () => {
       expect(await catalog.claimOrphanedTables()).toEqual([]);
     });
 
+    it("a server whose lease has expired leaves the row of a table that another server claimed", async () => {
+      const open = newCatalog();
+      const lapsed = (await open.open("tool")).catalog;
+      const { catalog } = await open.open();
+      const { key, location } = await lapsed.reserveTable(["t"], nothing);
+      expect((await catalog.claimOrphanedTables()).map((table) => table.key)).toEqual([key]);
+      await lapsed.forgetTable(key);
+      expect((await makeTable({ catalog }, ["t"])).location).not.toBe(location);
+    });
+
+    it("a server whose lease has expired leaves the files of a new table at the same location", async () => {
+      const open = newCatalog();
+      const lapsed = (await open.open("tool")).catalog;
+      const { catalog } = await open.open();
+      const { key, location } = await lapsed.reserveTable(["t"], nothing);
+      const endTableWork = async () => {
+        expect((await catalog.claimOrphanedTables()).map((table) => table.key)).toEqual([key]);
+        await catalog.forgetTable(key);
+        expect((await makeTable({ catalog }, ["t"])).location).toBe(location);
+      };
+      const removed: string[] = [];
+      const engine = {
+        async removeTable(at: string) {
+          removed.push(at);
+          return [];
+        },
+        table: noTable,
+      };
+      const removal = { catalog: lapsed, engine, storageOptions: {}, log: quiet, endTableWork };
+      await removeOrphanedTables(removal);
+      expect(removed).toEqual([]);
+      expect((await catalog.table(["t"])).location).toBe(location);
+    });
+
     it("files are removed only after this server has ended its work on the table", async () => {
       const { catalog } = await newCatalog().open();
       const { key } = await catalog.reserveTable(["t"], nothing);

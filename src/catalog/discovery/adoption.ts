@@ -223,6 +223,10 @@ export class AdoptingCatalog implements Catalog {
     return this.#scanOnMiss(() => this.catalog.dropTable(id, key));
   }
 
+  ownsDropped(key: string) {
+    return this.catalog.ownsDropped(key);
+  }
+
   forgetTable(key: string) {
     return this.catalog.forgetTable(key);
   }

@@ -8,7 +8,8 @@ import { removeFiles, type TableFilesDependencies } from "./table-files.js";
 const CONCURRENCY = 16;
 
 export interface OrphanedTableDependencies extends TableFilesDependencies {
-  catalog: Pick<Catalog, "claimOrphanedTables" | "forgetTable" | "orphanTable" | "cloneSource">;
+  catalog: TableFilesDependencies["catalog"] &
+    Pick<Catalog, "claimOrphanedTables" | "forgetTable" | "orphanTable">;
   /** Of the root; a table's options are added to them. */
   storageOptions: Record<string, string>;
   /** Ends the work of this server on a table. It may last longer than the drop on another server waited for it. */

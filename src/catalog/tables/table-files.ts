@@ -7,7 +7,7 @@ import { cloneTag } from "./clones.js";
 const MAX_LOGGED_ENTRIES = 20;
 
 export interface TableFilesDependencies {
-  readonly catalog: Pick<Catalog, "cloneSource">;
+  readonly catalog: Pick<Catalog, "cloneSource" | "ownsDropped">;
   readonly engine: Pick<Engine, "removeTable"> & {
     table(location: string, storageOptions: Record<string, string>): Pick<Table, "deleteTag">;
   };
@@ -19,6 +19,7 @@ export interface TableFilesDependencies {
  * Then releases the files that it read as a clone.
  *
  * @param storageOptions of the root; the table's options are added to them
+ * @throws Error when another server has claimed the table
  */
 export async function removeFiles(
   services: TableFilesDependencies,
@@ -31,6 +32,9 @@ export async function removeFiles(
   // Before the files: their removal needs the lease of this server. Without it, another server may have removed the table,
   // and a new clone may have its location.
   const source = await services.catalog.cloneSource(location);
+  if (!(await services.catalog.ownsDropped(table.key))) {
+    throw new Error("another server has taken over the removal of the table");
+  }
   const remaining = await engine.removeTable(location, options);
   if (remaining.length > 0) {
     const about = {

@@ -3,7 +3,7 @@ import type { Selectable } from "kysely";
 import { chunks } from "../../database/chunks.js";
 import type { CatalogDatabase, Write } from "../../database/database.js";
 import type { TablesRow } from "../../database/schema.js";
-import { violation } from "../../database/sql-error.js";
+import { available, violation } from "../../database/sql-error.js";
 import { tableDropped } from "../../database/table-dropped.js";
 import type { ReserveOptions, TableId, TableRecord } from "../catalog.js";
 import { namespaceNotFound, tableExists } from "../failures.js";
@@ -85,20 +85,40 @@ export async function withdrawTable(
   });
 }
 
-/** Deletes the row of a table that is not live. */
-export async function deleteRow(db: CatalogDatabase, key: string): Promise<void> {
+/**
+ * Deletes the row of a table of `self` that is not live. Leaves it when another server has claimed it: that server
+ * removes the files, and until then no new table may have the location.
+ */
+export async function deleteRow(db: CatalogDatabase, self: string, key: string): Promise<void> {
   await db.write(async (t) => {
     const row = await t
       .selectFrom("tables")
       .select("location")
       .where("key", "=", key)
       .where("state", "<>", "live")
+      .where("owner", "=", self)
+      .$if(db.kind === "postgres", (query) => query.forUpdate())
       .executeTakeFirst();
     if (!row) return;
     await recordJobOutcomes(t, jobsOfTable(t, key));
     await deleteClone(t, row.location);
     await t.deleteFrom("tables").where("key", "=", key).execute();
   });
+}
+
+/** See `Catalog.ownsDropped`. */
+export async function ownsDropped(
+  db: CatalogDatabase,
+  self: string,
+  key: string,
+): Promise<boolean> {
+  const query = db.read
+    .selectFrom("tables")
+    .select("key")
+    .where("key", "=", key)
+    .where("state", "=", "dropped")
+    .where("owner", "=", self);
+  return (await available(query.executeTakeFirst())) !== undefined;
 }
 
 export async function setTableProperties(
