@@ -115,11 +115,6 @@ describe("a vector search with the settings of an SDK version", () => {
 });
 
 describe("a vector column with another element type", () => {
-  /** Several vectors of two numbers in each row. */
-  const several = new List(
-    new Field("item", new FixedSizeList(2, new Field("item", new Float32(), true)), true),
-  );
-
   it("is searched by hamming distance with a float query vector converted to bytes", async () => {
     const bits = new FixedSizeList(2, new Field("item", new Uint8(), true));
     const table = stream({
@@ -140,6 +135,9 @@ describe("a vector column with another element type", () => {
   });
 
   it("is searched with several query vectors as one multivector query with one limit and one offset", async () => {
+    const several = new List(
+      new Field("item", new FixedSizeList(2, new Field("item", new Float32(), true)), true),
+    );
     const rowsOf = Array.from({ length: 6 }, (_, n) => [
       [Math.cos(n / 10), Math.sin(n / 10)],
       [1, n],
@@ -160,26 +158,6 @@ describe("a vector column with another element type", () => {
     expect(result.schema.names).not.toContain("query_index");
     expect(result.numRows).toBe(4);
     const rest = await rows("many", { k: 2, offset: 2, ...query });
-    expect(ids(rest)).toEqual(ids(result).slice(2));
-  });
-
-  it("of lists of vectors skips rows once, whatever the table calls its columns", async () => {
-    const rowsOf = Array.from({ length: 6 }, (_, n) => [[1, n / 10]]);
-    const table = stream({
-      id: [type.i64, rowsOf.map((_, n) => BigInt(n))],
-      query_index: [type.i32, rowsOf.map((_, n) => n % 2)],
-      vectors: [several, rowsOf],
-    });
-    await joust.client.createTable("own_names", table);
-    const query = {
-      vector: [
-        [1, 0],
-        [1, 0.05],
-      ],
-      distance_type: "cosine",
-    };
-    const result = await rows("own_names", { k: 4, ...query });
-    const rest = await rows("own_names", { k: 2, offset: 2, ...query });
     expect(ids(rest)).toEqual(ids(result).slice(2));
   });
 });
