@@ -257,5 +257,11 @@ fn combined_columns_with_texts_in_different_rows_have_scores_above_zero() {
     assert_eq!(apples.len(), 5);
     assert!(apples.iter().all(|(_, score)| *score > 0.0), "{apples:?}");
     assert_eq!(apples[0].0, 1);
-    assert_eq!(scores("apple rare")[0].0, 2);
+    // A second word adds to the score of a row.
+    let of_row_2 = |words| {
+        let found = scores(words);
+        let own = found.iter().find(|(row, _)| *row == 2);
+        own.map_or(0.0, |(_, score)| *score)
+    };
+    assert!(of_row_2("apple rare") > of_row_2("rare"));
 }
