@@ -90,8 +90,8 @@ describe("promises of the engine", () => {
 
   it("of a chunk that is cancelled while it is made leave no memory reserved", async () => {
     const columns = {
-      wide: "repeat(name, 600)",
-      slow: "levenshtein(repeat(name, 40), repeat(name, 41))",
+      wide: "repeat(name, 60)",
+      slow: `levenshtein(repeat(name, 60), '${"x".repeat(250)}')`,
     };
     const body = Buffer.from(JSON.stringify({ k: 100_000, vector: [], columns }));
     const { rest } = await table.query(body, { id: ["t"], format: "stream" });
@@ -103,7 +103,6 @@ describe("promises of the engine", () => {
     rest.cancel();
     await expect(next).rejects.toThrow("cancelled");
     await waitFor("the memory is released", () => engine.memory().queries === 0);
-    expect(await rest.next()).toBeNull();
   });
 
   it("of a discarded upload resolve", async () => {

@@ -47,7 +47,7 @@ pub fn checked(message: FlightData) -> Result<FlightData, Status> {
     let paid_for = MOST_FREE_ROWS.saturating_add(body.saturating_mul(64));
     // The values of a list of nulls have no bytes either.
     let nodes = batch.nodes().into_iter().flatten();
-    for length in std::iter::once(batch.length()).chain(nodes.map(|node| node.length())) {
+    for length in std::iter::once(batch.length()).chain(nodes.map(ipc::FieldNode::length)) {
         if u64::try_from(length).is_ok_and(|length| length <= paid_for) {
             continue;
         }

@@ -89,7 +89,7 @@ fn check_extents(message: &Message, batch: &ipc::RecordBatch<'_>) -> Result<u64>
     // Rows of nulls, or without columns, have no bytes. Neither have the values of a list of nulls.
     let paid_for = MAX_FREE_ROWS.saturating_add(total.saturating_mul(64));
     let nodes = batch.nodes().into_iter().flatten();
-    for length in std::iter::once(batch.length()).chain(nodes.map(|node| node.length())) {
+    for length in std::iter::once(batch.length()).chain(nodes.map(ipc::FieldNode::length)) {
         if u64::try_from(length).is_ok_and(|length| length <= paid_for) {
             continue;
         }
