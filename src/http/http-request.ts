@@ -258,13 +258,13 @@ export class HttpRequest implements ResponseWriter, InFlightEntry, SendingReply 
     const encoded = encodeReply(reply);
     this.#replied = true;
     this.#pending?.discard();
+    this.#consumer = discardBody;
     if (this.#bodyEnded || this.#bodyLimited) this.#send(encoded, !this.#bodyEnded);
     else this.#sendAfterBody(encoded);
   }
 
   #sendAfterBody(reply: EncodedReply): void {
     this.#waitingReply = reply;
-    this.#consumer = discardBody;
     this.#waitsForClient = false;
     this.resume();
   }

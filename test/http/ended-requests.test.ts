@@ -8,15 +8,17 @@ import { BodyLimiter } from "../../src/http/body-limiter.js";
 import type { Headers } from "../../src/http/headers.js";
 import { HttpRequest, type ServerContext } from "../../src/http/http-request.js";
 import type { TransportResponse } from "../../src/http/transport/transport.js";
+import { LimitExceeded } from "../../src/limits/limit-exceeded.js";
+import type { Limiter } from "../../src/limits/limiter.js";
 import { head } from "../harness/socket.js";
 import { waitFor } from "../harness/wait-for.js";
 import { plain, setupSmallServer } from "./small-server.js";
 
 const caller: Identity = { id: "1", name: "caller", role: "write", groups: [] };
 /** The lookups of callers that have not ended, oldest first. */
-const lookups: (() => void)[] = [];
+const lookups: ((found?: Identity) => void)[] = [];
 const authenticator: Authenticator = {
-  identify: () => new Promise((resolve) => lookups.push(() => resolve(caller))),
+  identify: () => new Promise((resolve) => lookups.push(resolve)),
 };
 
 /** The bodies of the handlers that ran. */
@@ -55,8 +57,8 @@ function send(url: string, path: string, type: string, length: number, part: str
   return { leave: () => socket.destroy(), answer: () => answer };
 }
 
-async function endLookups(): Promise<void> {
-  for (const end of lookups.splice(0)) end();
+async function endLookups(found?: Identity): Promise<void> {
+  for (const end of lookups.splice(0)) end(found);
   // Handlers of complete bodies run in the same turn.
   await sleep(50);
 }
@@ -101,7 +103,7 @@ describe("a request that ends while its caller is looked up", () => {
     request.leave();
     await nothingInFlight();
     expect(unknown.taken).toBe(0);
-    await endLookups();
+    await endLookups(caller);
     expect(handled).toEqual([]);
   });
 
@@ -111,7 +113,7 @@ describe("a request that ends while its caller is looked up", () => {
     const second = set();
     await waitFor("the reply to the second request", () => second.answer() !== "");
     expect(second.answer()).toMatch(/^HTTP\/1\.1 429 /);
-    await endLookups();
+    await endLookups(caller);
     expect(handled).toEqual([JSON.parse(text)]);
     expect(unknown.taken).toBe(0);
   });
@@ -123,10 +125,35 @@ describe("a request that ends while its caller is looked up", () => {
       await waitFor("a part of the body is here", () => unknown.taken === 3);
       request.leave();
       await nothingInFlight();
-      await endLookups();
+      await endLookups(caller);
       expect([uploads, handled, known.taken, unknown.taken]).toEqual([0, [], 0, 0]);
     },
   );
+});
+
+describe("a request beyond the budget of requests without a key", () => {
+  const unknown = counter();
+  const small = setupSmallServer({
+    operations,
+    authenticator,
+    unauthenticatedBodyLimiter: new BodyLimiter(1 << 20, unknown),
+    limiter: {
+      admitUnauthenticated() {
+        throw new LimitExceeded("requests_per_second", "unauthenticated", "too many", 1);
+      },
+    } as unknown as Limiter,
+  });
+
+  it("keeps no memory for the rest of its body", async () => {
+    const part = "x".repeat(300_000);
+    const request = send(small.url, "insert", arrow, 1_000_000, part);
+    await waitFor("the server stops reading", () => unknown.taken > 64 * 1024);
+    await endLookups();
+    await waitFor("the reply", () => request.answer() !== "");
+    expect(request.answer()).toMatch(/^HTTP\/1\.1 429 /);
+    await sleep(200);
+    expect(unknown.taken).toBe(0);
+  });
 });
 
 describe("a request that waits for an earlier reply of its connection", () => {
