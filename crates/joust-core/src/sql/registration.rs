@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 
 /// Registers a table under its name in the query.
 ///
-/// Two names may have one place in a session of workers: `t` and `"".t`. It then has no table, so that a plan over it
-/// fails instead of reading one table for the other.
+/// Two names may have one place in a session of workers: `t` and `"".t`. The second one is refused, so that no plan
+/// reads one table for the other.
 pub fn register(
     context: &SessionContext,
     name: &[String],
@@ -61,8 +61,10 @@ pub fn register(
     }
     let reference = TableReference::full(catalog, schema, table.as_str());
     if context.table_exist(reference.clone())? {
-        context.deregister_table(reference)?;
-        return Ok(());
+        return Err(Error::invalid(format!(
+            "another table of the statement has the place of `{}`: name only one of them",
+            name.join(".")
+        )));
     }
     context.register_table(reference, provider)?;
     Ok(())

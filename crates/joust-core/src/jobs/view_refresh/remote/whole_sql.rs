@@ -33,7 +33,10 @@ pub async fn whole_sql(sql: &str, plan: &DataFrame, sources: &Sources) -> Result
                 return Ok(None);
             };
             let table = SourceTable::new(source.clone(), ScanSize::default());
-            name.register(&context, Arc::new(table))?;
+            // Two names of the server's session may be one for workers.
+            if name.register(&context, Arc::new(table)).is_err() {
+                return Ok(None);
+            }
         }
         let state = context.state();
         let Ok(read) = state.create_logical_plan(&text).await else {
