@@ -144,22 +144,23 @@ impl Output {
         let source = match Own::of_row(&sql) {
             Some(known) if own.contains(&known) || !is_column => Source::Own(known),
             _ if sql == ROW_ID => Source::RowId,
-            _ => {
-                let computed = match !is_column && sql.to_ascii_lowercase().contains(SCORE) {
-                    true => {
-                        let dataset = self.dataset.clone();
-                        Computed::new(&dataset, &sql, |sql| self.take(sql))?
-                    }
-                    false => None,
-                };
-                match computed {
-                    Some(computed) => Source::Computed(computed),
-                    None => Source::Taken(self.take(sql)),
-                }
-            }
+            _ if is_column => Source::Taken(self.take(sql)),
+            _ => match self.computed(&sql)? {
+                Some(computed) => Source::Computed(computed),
+                None => Source::Taken(self.take(sql)),
+            },
         };
         self.columns.push((name, source));
         Ok(())
+    }
+
+    /// An expression over the score; `None` for another one.
+    fn computed(&mut self, sql: &str) -> Result<Option<Computed>> {
+        if !sql.to_ascii_lowercase().contains(SCORE) {
+            return Ok(None);
+        }
+        let dataset = self.dataset.clone();
+        Computed::new(&dataset, sql, |sql| self.take(sql))
     }
 
     /// Reads a column or an expression from the table, once.
