@@ -184,12 +184,11 @@ export class JobStore {
     return this.#change(id, { state: "QUEUED", owner: null, progress: null, attempts: 0 });
   }
 
-  /** Returns the jobs that this server owns, or those of `ids` that it still owns. */
-  async ownedJobs(ids?: readonly string[]): Promise<Set<string>> {
+  /** Returns the jobs that this server owns. */
+  async ownedJobs(): Promise<Set<string>> {
     const query = this.db.read
       .selectFrom("jobs")
       .select("id")
-      .$if(ids !== undefined, (jobs) => jobs.where("id", "in", ids ?? []))
       .where("state", "=", "RUNNING")
       .where("owner", "=", this.members.self);
     return new Set((await available(query.execute())).map((row) => row.id));

@@ -138,7 +138,7 @@ export class RayExecutor implements Executor, WorkerCalls {
 
   /** If this server owns the job, what it has read of the keys and of Ray before is of no later owner. */
   async #isOwned(job: string): Promise<boolean> {
-    return (await this.dependencies.jobs.ownedJobs([job])).has(job);
+    return (await this.dependencies.jobs.ownedJobs()).has(job);
   }
 
   /**

@@ -26,7 +26,7 @@ beforeEach(async () => {
   store = await openCatalog({ root, url: `${root}/c.db`, log, role: "tool" });
   keys = new StoredWorkerKeys(store.keys, { lockOwned: async () => true });
   const settings = raySettings(ray.address, OWN);
-  const jobs = { ownedJobs: async (ids: readonly string[]) => new Set(ids) };
+  const jobs = { ownedJobs: async () => new Set(["j"]) };
   dependencies = { settings, keys, jobs, catalog: store.catalog, log };
   executor = new RayExecutor(dependencies);
 });
