@@ -3,18 +3,14 @@
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use async_trait::async_trait;
-use lance::Dataset;
-use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
-use lance_table::io::commit::{
-    CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
-};
+use lance::dataset::WriteMode;
+use lance_table::io::commit::{CommitError, ConditionalPutCommitHandler, ManifestLocation};
 use tokio::task::JoinHandle;
 
 use super::super::arguments::Commit;
 use super::super::policy::Policy;
-use super::super::test_handler::{Faked, Step, pipeline};
+use super::super::test_handler::{Faked, Step, append, pipeline, plain};
 use super::*;
 
 /// Commits of a rival that is always faster: the first try meets a version that exists, and during the
@@ -58,23 +54,6 @@ fn short() -> CommitContext {
 /// The context of a change whose commit ends longer work.
 fn long() -> CommitContext {
     CommitContext::new(Policy::IndexBuild)
-}
-
-fn plain() -> Arc<dyn CommitHandler> {
-    Arc::new(ConditionalPutCommitHandler)
-}
-
-async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> Dataset {
-    let params = WriteParams {
-        mode,
-        commit_handler: Some(handler),
-        enable_v2_manifest_paths: true,
-        ..WriteParams::default()
-    };
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
-    let row = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
-    let builder = InsertBuilder::new(uri).with_params(&params);
-    builder.execute(vec![row]).await.unwrap()
 }
 
 #[tokio::test]

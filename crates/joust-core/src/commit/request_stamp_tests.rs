@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use lance::Dataset;
-use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
+use lance::dataset::WriteMode;
 
 use async_trait::async_trait;
 use lance_table::io::commit::ManifestLocation;
 
 use super::super::test_handler::{Faked, Step, pipeline};
-use super::super::{CommitContext, CommitLock, Handler, Policy};
+use super::super::{CommitContext, CommitLock, Handler, Policy, test_handler};
 use super::*;
 
 /// Commits, and then says that it has not.
@@ -35,24 +34,12 @@ fn stamping() -> Arc<Handler> {
     Arc::new(pipeline(None, ConditionalPutCommitHandler))
 }
 
-fn one_row() -> RecordBatch {
-    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
-    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
-}
-
+/// Writes a row for a request.
 async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> Dataset {
-    let params = WriteParams {
-        mode,
-        commit_handler: Some(handler),
-        enable_v2_manifest_paths: true,
-        ..WriteParams::default()
-    };
     let stamp = RequestStamp::new("r", || 1);
-    let builder = InsertBuilder::new(uri).with_params(&params);
     let context = CommitContext::new(Policy::Append).stamped(vec![stamp]);
-    let lock = CommitLock::default();
-    let insert = builder.execute(vec![one_row()]);
-    lock.run(context, insert).await.unwrap()
+    let insert = test_handler::append(uri, mode, handler);
+    CommitLock::default().run(context, insert).await
 }
 
 #[tokio::test]

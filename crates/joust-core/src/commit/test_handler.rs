@@ -3,8 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use lance::Dataset;
+use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance_io::object_store::ObjectStore;
 use lance_table::format::{IndexMetadata, Manifest, Transaction};
 use lance_table::io::commit::{
@@ -24,6 +27,25 @@ pub(super) fn pipeline(sync: Option<SyncFn>, manifest: impl CommitHandler + 'sta
         sync,
         manifest: Arc::new(manifest),
     }
+}
+
+/// Lance's handler, without the pipeline.
+pub(super) fn plain() -> Arc<dyn CommitHandler> {
+    Arc::new(ConditionalPutCommitHandler)
+}
+
+/// Writes a row with this handler.
+pub(super) async fn append(uri: &str, mode: WriteMode, handler: Arc<dyn CommitHandler>) -> Dataset {
+    let params = WriteParams {
+        mode,
+        commit_handler: Some(handler),
+        enable_v2_manifest_paths: true,
+        ..WriteParams::default()
+    };
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values([1]));
+    let row = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+    let builder = InsertBuilder::new(uri).with_params(&params);
+    builder.execute(vec![row]).await.unwrap()
 }
 
 /// A step that writes the manifest, and does more.
