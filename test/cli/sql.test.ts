@@ -151,7 +151,7 @@ describe("joust sql on a root", () => {
     await server.client.createTable("dropped", items(10));
     const directory = await files("dropped");
     expect(existsSync(directory)).toBe(true);
-    // Nobody reads the rest of the output, so the command runs until it is killed.
+    // The test does not read the rest of the output, so the command runs until the test kills it.
     const query = "SELECT a.id FROM t a, t b, t c";
     const args = ["sql", query, root, "--format", "csv"];
     const { process: running } = await startProcess(
