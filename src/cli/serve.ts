@@ -16,6 +16,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   await import("../engine/native.js");
   const { start } = await import("../server/start.js");
   const running = await start(config, log, (forceClose) => signals.beforeExit(forceClose));
+  if (signals.isExiting) return;
   // A program that reads that the server listens may stop it at once.
   const stopped = signals.next();
   const address = config.host.includes(":") ? `[${config.host}]` : config.host;

@@ -9,6 +9,7 @@ type StopSignal = "SIGTERM" | "SIGINT";
 export class StopSignals {
   #close: () => Promise<unknown> = async () => {};
   #onFirst: ((signal: StopSignal) => void) | undefined;
+  #isExiting = false;
 
   constructor() {
     const onSignal = (signal: NodeJS.Signals) => this.#onSignal(signal as StopSignal);
@@ -19,6 +20,11 @@ export class StopSignals {
   /** From now on a signal runs `close` before the process exits with the usual code, 128 and the signal's number. */
   beforeExit(close: () => Promise<unknown>): void {
     this.#close = close;
+  }
+
+  /** Whether a signal has arrived that ends the process. Other work goes on until the last clean-up has ended. */
+  get isExiting(): boolean {
+    return this.#isExiting;
   }
 
   /** Resolves at the next signal. The signal after it ends the process with code 1. */
@@ -37,6 +43,7 @@ export class StopSignals {
   }
 
   #exit(code: number): void {
+    this.#isExiting = true;
     void this.#close().finally(() => process.exit(code));
   }
 }
