@@ -78,7 +78,7 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
     const { client } = await start(path);
     await client.createTable("t", items(20_000, { dimension: 2 }));
     const answer = await client.request("/v1/table/t/update", {
-      body: { updates: [["name", slowText("name")]] },
+      body: { updates: [["name", slowText("name", 3)]] },
       headers: { "x-request-timeout-ms": "300" },
     });
     expect([answer.status, answer.text]).toEqual([504, expect.stringContaining("unknown")]);
@@ -103,7 +103,7 @@ describe.each(["uws", "node"])("the audit log with --http %s", (http) => {
     const { client } = await start(path);
     await client.createTable("t", items(20_000, { dimension: 2 }));
     const stop = new AbortController();
-    const updates = [["name", slowText("name")]];
+    const updates = [["name", slowText("name", 3)]];
     const sent = client
       .request("/v1/table/t/update", { body: { updates }, signal: stop.signal })
       .catch(() => undefined);

@@ -1,4 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
+import pLimit from "p-limit";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Operation } from "../../../src/api/operation.js";
 import { commonMembers } from "../../../src/api/schemas.js";
@@ -79,6 +80,9 @@ function wrongParams({ params }: Operation): { query: string; name: string }[] {
 const bodyOf = ({ id, body }: Operation) =>
   body.kind === "arrow" ? items(1) : (minimalBodies[id] ?? {});
 
+/** A fetch of Node waits most of its time. */
+const limit = pLimit(16);
+
 /** Sends every invalid request of an operation to one of its paths. */
 async function send(
   operation: Operation,
@@ -86,14 +90,14 @@ async function send(
   check: (answer: Answer, sent: string, naming: readonly string[]) => void,
 ): Promise<void> {
   const { client } = joust;
-  for (const { value, path: names } of wrongBodies(operation)) {
-    check(await client.post(path, value), JSON.stringify(value), names);
-  }
+  await limit.map(wrongBodies(operation), async ({ value, path: names }) =>
+    check(await client.post(path, value), JSON.stringify(value), names),
+  );
   const [method = "POST"] = operation.methods;
-  for (const { query, name } of wrongParams(operation)) {
+  await limit.map(wrongParams(operation), async ({ query, name }) => {
     const request = { method, ...(method === "POST" && { body: bodyOf(operation) }) };
     check(await client.request(`${path}?${query}`, request), query, [name]);
-  }
+  });
 }
 
 describe("a request with a missing, mistyped or out-of-range parameter", () => {
