@@ -22,7 +22,7 @@ export class StopSignals {
     this.#close = close;
   }
 
-  /** Whether a signal has arrived that ends the process. Other work goes on until the last clean-up has ended. */
+  /** Whether a signal has arrived that ends the process. Other work continues until the clean-up has ended. */
   get isExiting(): boolean {
     return this.#isExiting;
   }

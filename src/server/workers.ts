@@ -30,8 +30,11 @@ export interface WorkersOptions {
   readonly log: Logger;
 }
 
-/** How long threads may take to close their sockets when the server stops without a drain, ms. */
-const CLOSE_TIMEOUT = 1_000;
+/**
+ * How long threads may take to close their sockets when the server stops without a drain, ms. A thread that still starts
+ * answers when it has loaded its modules, which takes seconds on a busy host. Before that, its end would abort Node.
+ */
+const CLOSE_TIMEOUT = 10_000;
 
 /** The worker threads that serve requests. The process exits if one of them exits. */
 export class Workers implements Threads {
@@ -83,7 +86,7 @@ export class Workers implements Threads {
     this.#stopping = true;
     const closing = this.servers.map(async (server) => server.closeConnections());
     const closed = Promise.all(closing.map(untilExit));
-    await Promise.race([closed, delay(CLOSE_TIMEOUT)]);
+    await Promise.race([closed, delay(CLOSE_TIMEOUT, undefined, { ref: false })]);
   }
 
   /** Resolves when all threads accept requests. */

@@ -65,7 +65,7 @@ describe("SIGTERM during the start of joust serve", () => {
   });
 
   it.runIf(hasThreads)("ends a server whose threads start", async () => {
-    const running = await start([], serveArgs(4), "the HTTP transport");
+    const running = await start([], serveArgs(8), "the HTTP transport");
     expect(await running.stop("SIGTERM")).toBe(143);
     expect(running.output()).not.toMatch(/listening|uv loop|Assertion/);
   });
