@@ -1,42 +1,37 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { Workers, type WorkersOptions } from "../../src/server/workers.js";
+import { EventEmitter } from "node:events";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import type { WorkersOptions } from "../../src/server/workers.js";
 import { quiet } from "../catalog/catalog-databases.js";
 
 type Posted = { number: number; method: string };
 
-/** The threads that `Workers` has started. They answer all calls except `endTableWork`. */
-const { threads, FakeWorker } = await vi.hoisted(async () => {
-  const { EventEmitter } = await import("node:events");
-  class FakeWorker extends EventEmitter {
-    hasExited = false;
+/** A thread that answers all calls except `endTableWork`. */
+class FakeWorker extends EventEmitter {
+  hasExited = false;
 
-    constructor() {
-      super();
-      threads.push(this);
-    }
-
-    postMessage({ number, method }: Posted) {
-      if (this.hasExited || method === "endTableWork") return;
-      queueMicrotask(() => this.emit("message", { kind: "value", number, value: undefined }));
-    }
-
-    async terminate() {
-      await undefined;
-      this.hasExited = true;
-      this.emit("exit", 1);
-    }
+  postMessage({ number, method }: Posted) {
+    if (this.hasExited || method === "endTableWork") return;
+    queueMicrotask(() => this.emit("message", { kind: "value", number, value: undefined }));
   }
-  const threads: FakeWorker[] = [];
-  return { threads, FakeWorker };
-});
 
-vi.mock("node:worker_threads", async (original) => ({
+  async terminate() {
+    await undefined;
+    this.hasExited = true;
+    this.emit("exit", 1);
+  }
+}
+
+// Test files share their modules: the mock must reach a module that another file has loaded, and end with this file.
+vi.doMock("node:worker_threads", async (original) => ({
   ...(await original<object>()),
   Worker: FakeWorker,
 }));
+vi.resetModules();
+const { Workers } = await import("../../src/server/workers.js");
 
-afterEach(() => {
-  threads.length = 0;
+afterAll(() => {
+  vi.doUnmock("node:worker_threads");
+  vi.resetModules();
 });
 
 describe("a worker thread that has exited", () => {
