@@ -119,7 +119,7 @@ export class ClusterMembers {
       ? sql<number>`${NO_END}`
       : sql<number>`${this.now()} + ${sql.lit(LEASE_DURATION)}`;
     const started = performance.now();
-    await this.db.write((t) =>
+    await this.db.writeWithPriority((t) =>
       t
         .insertInto("servers")
         .values({ id: this.self, alive_until: until })

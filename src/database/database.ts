@@ -19,5 +19,7 @@ export interface CatalogDatabase extends CatalogReads {
    * transaction, and must be repeatable: it runs again after a serialization failure.
    */
   write<T>(work: (transaction: Write) => Promise<T>): Promise<T>;
+  /** Like `write`. On Postgres it has connections of its own: it does not wait for those that requests use. */
+  writeWithPriority: CatalogDatabase["write"];
   close(): Promise<void>;
 }

@@ -39,10 +39,23 @@ const UNAVAILABLE = [
 const CONNECTION_LOST =
   /timeout exceeded when trying to connect|Connection terminated|Cannot use a pool|connection error and is not queryable/;
 
-/** Throws code 17 when the database is busy or cannot be reached, else the error itself. */
-export function rethrow(error: unknown): never {
+/** The connection broke during a COMMIT, which may have taken effect. */
+export class OutcomeUnknown extends JoustError {
+  constructor(cause: unknown) {
+    const message =
+      "the catalog database did not confirm the change, which may have taken effect: check it, and try again";
+    super(ErrorCode.ServiceUnavailable, message, undefined, { cause });
+  }
+}
+
+/**
+ * Throws code 17 when the database is busy or cannot be reached, else the error itself. `isCommitting`: the COMMIT may
+ * have been sent.
+ */
+export function rethrow(error: unknown, { isCommitting = false } = {}): never {
   const message = error instanceof Error ? error.message : "";
   if (UNAVAILABLE.some((pattern) => pattern.test(codeOf(error))) || CONNECTION_LOST.test(message)) {
+    if (isCommitting) throw new OutcomeUnknown(error);
     throw Object.assign(
       new JoustError(
         ErrorCode.ServiceUnavailable,

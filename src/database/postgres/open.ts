@@ -1,25 +1,76 @@
+import type { Socket } from "node:net";
 import { Kysely, type LogEvent, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Logger } from "../../telemetry/logger.js";
 import { type SpanAttributes, tracing } from "../../telemetry/tracing.js";
-import type { CatalogDatabase } from "../database.js";
+import type { CatalogDatabase, Write } from "../database.js";
 import { migrate } from "../migrations/index.js";
 import type { CatalogSchema } from "../schema.js";
 import { isRetryable, rethrow } from "../sql-error.js";
 
 const CONNECT_TIMEOUT = 5_000;
+/** Times in which Postgres must run a statement, ms. */
 const STATEMENT_TIMEOUT = 30_000;
+const PRIORITY_STATEMENT_TIMEOUT = 5_000;
+/** A connection is lost if Postgres does not answer for this time after it must have ended a statement, ms. */
+const REPLY_TIMEOUT = 5_000;
 const MAX_CONNECTIONS = 10;
+const MAX_PRIORITY_CONNECTIONS = 2;
 const MAX_ATTEMPTS = 5;
 const INT8 = 20;
 
-/** Opens the catalog in a Postgres database that several servers share. */
-export async function openPostgres(url: string, log: Logger): Promise<CatalogDatabase> {
+interface PoolOptions {
+  readonly url: string;
+  readonly max: number;
+  /** ms */
+  readonly statementTimeout: number;
+  readonly log: Logger;
+}
+
+/** Opens the catalog in a Postgres database that several servers share. `statementTimeout`: ms. */
+export async function openPostgres(
+  url: string,
+  log: Logger,
+  { statementTimeout = STATEMENT_TIMEOUT } = {},
+): Promise<CatalogDatabase> {
+  const read = open({ url, max: MAX_CONNECTIONS, statementTimeout, log });
+  const priority = open({
+    url,
+    max: MAX_PRIORITY_CONNECTIONS,
+    statementTimeout: Math.min(statementTimeout, PRIORITY_STATEMENT_TIMEOUT),
+    log,
+  });
+  const close = async () => {
+    await Promise.all([read.destroy(), priority.destroy()]);
+  };
+  try {
+    await migrate(read, "postgres");
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    kind: "postgres",
+    read,
+    write: (work) => writeOn(read, work),
+    writeWithPriority: (work) => writeOn(priority, work),
+    close,
+  };
+}
+
+function open(options: PoolOptions): Kysely<CatalogSchema> {
+  return new Kysely<CatalogSchema>({
+    dialect: new PostgresDialect({ pool: openPool(options) }),
+    ...(tracing && { log: recordStatement(options.url) }),
+  });
+}
+
+function openPool({ url, max, statementTimeout, log }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: MAX_CONNECTIONS,
+    max,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
-    statement_timeout: STATEMENT_TIMEOUT,
+    statement_timeout: statementTimeout,
     application_name: "joust",
     types: {
       // pg returns 64-bit integers as strings. Times in ms are far below 2^53.
@@ -31,34 +82,37 @@ export async function openPostgres(url: string, log: Logger): Promise<CatalogDat
   // uses, the client for one that a statement or transaction uses. Without a listener Node ends the
   // process.
   pool.on("error", (error) => log.warn({ err: error }, "an idle catalog connection was lost"));
-  pool.on("connect", (client) =>
-    client.on("error", (error) => log.warn({ err: error }, "a catalog connection in use was lost")),
-  );
-  const read = new Kysely<CatalogSchema>({
-    dialect: new PostgresDialect({ pool }),
-    ...(tracing && { log: recordStatement(url) }),
+  pool.on("connect", (client) => {
+    client.on("error", (error) => log.warn({ err: error }, "a catalog connection in use was lost"));
+    const stream = streamOf(client);
+    // After a failure of the network TCP itself gives up only after a quarter of an hour.
+    stream.on("timeout", () => stream.destroy(new Error("Connection terminated: no reply")));
   });
-  try {
-    await migrate(read, "postgres");
-  } catch (error) {
-    await read.destroy();
-    throw error;
-  }
-  const write: CatalogDatabase["write"] = async (work) => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await read.transaction().execute(work);
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isRetryable(error)) rethrow(error);
-      }
+  pool.on("acquire", (client) => streamOf(client).setTimeout(statementTimeout + REPLY_TIMEOUT));
+  pool.on("release", (_, client) => streamOf(client).setTimeout(0));
+  return pool;
+}
+
+/** Missing in the types of pg. */
+const streamOf = (client: pg.PoolClient): Socket =>
+  (client as unknown as { connection: { stream: Socket } }).connection.stream;
+
+async function writeOn<T>(
+  connections: Kysely<CatalogSchema>,
+  work: (transaction: Write) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    let isCommitting = false;
+    try {
+      return await connections.transaction().execute(async (t) => {
+        const result = await work(t);
+        isCommitting = true;
+        return result;
+      });
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !isRetryable(error)) rethrow(error, { isCommitting });
     }
-  };
-  return {
-    kind: "postgres",
-    read,
-    write,
-    close: () => read.destroy(),
-  };
+  }
 }
 
 /** Records a span for each statement. */

@@ -29,11 +29,13 @@ export async function openSqlite(path: string, epoch?: Epoch): Promise<CatalogDa
     database.shortenBusyTimeout();
     const reader = new CurrentReader(path, epoch);
     const writes = new GroupCommit(read, reader.expire);
+    const write: CatalogDatabase["write"] = (work) => available(writes.write(work));
     return {
       kind: "sqlite",
       read,
       reader,
-      write: (work) => available(writes.write(work)),
+      write,
+      writeWithPriority: write,
       close: async () => {
         reader.close();
         await read.destroy();
