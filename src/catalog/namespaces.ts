@@ -14,13 +14,14 @@ import {
 import { checkNamespacePath } from "./names.js";
 import { descendants, encodePath, splitPath } from "./path.js";
 import { namespaceRecord, TABLE_COLUMNS, tableRecord } from "./records.js";
+import type { TableDrop } from "./tables/table-drops.js";
 import { hideTables } from "./tables/tables.js";
 
 export type NamespaceChange = { namespace: NamespaceRecord; emptied: TableRecord[] };
 
 export async function createNamespace(
   db: CatalogDatabase,
-  self: string,
+  drop: TableDrop,
   path: NamespacePath,
   mode: "create" | "exist_ok" | "overwrite",
   properties: Record<string, string>,
@@ -36,7 +37,7 @@ export async function createNamespace(
     }
     if (mode === "create") throw namespaceExists(path);
     if (mode === "exist_ok") return { namespace: await describeExisting(t, path), emptied: [] };
-    const emptied = await emptyNamespace(db, t, self, path);
+    const emptied = await emptyNamespace(db, t, drop, path);
     // The new namespace does not inherit the grants of the replaced one.
     await t.deleteFrom("grants").where("namespace", "=", values.path).execute();
     const { numUpdatedRows } = await t
@@ -52,14 +53,14 @@ export async function createNamespace(
 /** Returns null when the namespace does not exist and `missing` is "skip". */
 export async function dropNamespace(
   db: CatalogDatabase,
-  self: string,
+  drop: TableDrop,
   path: NamespacePath,
   options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
 ): Promise<NamespaceChange | null> {
   if (path.length === 0) throw invalidInput("the root namespace cannot be dropped");
   const cascade = options.behavior === "cascade";
   const dropped = await db.write(async (t) => {
-    const emptied = cascade ? await emptyNamespace(db, t, self, path) : [];
+    const emptied = cascade ? await emptyNamespace(db, t, drop, path) : [];
     const row = await t
       .deleteFrom("namespaces")
       .where("path", "=", encodePath(path))
@@ -111,7 +112,7 @@ export async function insertNamespace(
 async function emptyNamespace(
   db: CatalogDatabase,
   t: Write,
-  self: string,
+  drop: TableDrop,
   path: NamespacePath,
 ): Promise<TableRecord[]> {
   const encoded = encodePath(path);
@@ -145,9 +146,12 @@ async function emptyNamespace(
     .execute();
   await hideTables(
     t,
-    self,
+    drop.self,
     inside.map((row) => row.key),
   );
+  // The request that writes a reserved table fails to activate it, and removes its files.
+  const live = inside.filter((row) => row.state === "live");
+  drop.keys = live.map((row) => row.key);
   const dropped = await t
     .deleteFrom("namespaces")
     .where("path", ">=", below.from)
@@ -158,8 +162,7 @@ async function emptyNamespace(
       throw violation(error) === "foreign-key" ? namespaceChanged(path) : error;
     });
   await recordDropped(t, dropped);
-  // The request that writes a reserved table fails to activate it, and removes its files.
-  return inside.filter((row) => row.state === "live").map(tableRecord);
+  return live.map(tableRecord);
 }
 
 /** Records adopted namespaces as dropped: a manifest still lists them, and they must not be adopted again. */

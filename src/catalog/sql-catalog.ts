@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { takeLease } from "../cluster/leases.js";
 import type { ClusterMembers } from "../cluster/members.js";
 import { ReferenceLocks } from "../cluster/reference-locks.js";
@@ -8,6 +9,7 @@ import {
 } from "../cluster/removal-acknowledgements.js";
 import { RetryQueue } from "../cluster/retry-queue.js";
 import type { CatalogDatabase } from "../database/database.js";
+import { OutcomeUnknown } from "../database/sql-error.js";
 import type { Logger } from "../telemetry/logger.js";
 import type {
   Catalog,
@@ -30,7 +32,7 @@ import { describeNamespace, findLiveTable, findTable, tableCache } from "./looku
 import { createNamespace, dropNamespace } from "./namespaces.js";
 import { encodePath } from "./path.js";
 import { cloneSource, hasClones } from "./tables/clones.js";
-import { claimOrphanedTables, orphanTable } from "./tables/orphaned-tables.js";
+import { claimOrphanedTables, ORPHAN, orphanTables } from "./tables/orphaned-tables.js";
 import {
   changeTables,
   claimFirstVersion,
@@ -38,6 +40,7 @@ import {
   registerTable,
   releaseFirstVersion,
 } from "./tables/registration.js";
+import { TableDrops } from "./tables/table-drops.js";
 import {
   activateTable,
   deleteRow,
@@ -57,6 +60,9 @@ export class SqlCatalog implements Catalog {
   readonly #databases: DatabaseNames;
   readonly #retryQueue: RetryQueue;
   readonly #referenceLocks: ReferenceLocks;
+  readonly #drops: TableDrops;
+  /** The tables whose first version this server writes or asks to write. */
+  readonly #firstVersions = new Set<string>();
 
   constructor(
     private readonly db: CatalogDatabase,
@@ -66,6 +72,7 @@ export class SqlCatalog implements Catalog {
   ) {
     this.#retryQueue = new RetryQueue(log);
     this.#referenceLocks = new ReferenceLocks(db, members, this.#retryQueue);
+    this.#drops = new TableDrops(db, members.self, this.#retryQueue);
     this.#cache = tableCache(db);
     this.#databases = new DatabaseNames(db);
   }
@@ -82,7 +89,7 @@ export class SqlCatalog implements Catalog {
     mode: "create" | "exist_ok" | "overwrite",
     properties: Record<string, string>,
   ) {
-    return createNamespace(this.db, this.members.self, path, mode, properties);
+    return this.#drops.run((drop) => createNamespace(this.db, drop, path, mode, properties));
   }
 
   describeNamespace(path: NamespacePath) {
@@ -97,7 +104,7 @@ export class SqlCatalog implements Catalog {
     path: NamespacePath,
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ) {
-    return dropNamespace(this.db, this.members.self, path, options);
+    return this.#drops.run((drop) => dropNamespace(this.db, drop, path, options));
   }
 
   async isDatabase(name: string) {
@@ -136,8 +143,14 @@ export class SqlCatalog implements Catalog {
 
   // Creation of a table.
 
-  reserveTable(id: TableId, options: ReserveOptions) {
-    return reserveTable(this.db, this.members.self, this.root, id, options);
+  async reserveTable(id: TableId, options: ReserveOptions) {
+    const { key = randomUUID() } = options;
+    try {
+      return await reserveTable(this.db, this.members.self, this.root, id, { ...options, key });
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) await this.orphanTable(key);
+      throw error;
+    }
   }
 
   activateTable(key: string) {
@@ -177,7 +190,7 @@ export class SqlCatalog implements Catalog {
   }
 
   replaceTable(id: TableId, target: TableId, key: string) {
-    return replaceTable(this.db, this.members.self, id, target, key);
+    return this.#drops.run((drop) => replaceTable(this.db, drop, id, target, key));
   }
 
   // Registration of tables whose files exist or are written by clients.
@@ -191,43 +204,58 @@ export class SqlCatalog implements Catalog {
   }
 
   async claimFirstVersion(key: string) {
-    // An earlier release that is still pending would end the new claim.
-    await this.#retryQueue.flush(`release ${key}`);
-    return claimFirstVersion(this.db, this.members, key);
+    // The release below would end the claim of another request of this server.
+    if (this.#firstVersions.has(key)) return false;
+    this.#firstVersions.add(key);
+    try {
+      // An earlier release that is still pending would end the new claim.
+      await this.#retryQueue.flush(`release ${key}`);
+      const isClaimed = await claimFirstVersion(this.db, this.members, key);
+      if (!isClaimed) this.#firstVersions.delete(key);
+      return isClaimed;
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) await this.releaseFirstVersion(key);
+      this.#firstVersions.delete(key);
+      throw error;
+    }
   }
 
-  releaseFirstVersion(key: string) {
-    return this.#retryQueue.run(`release ${key}`, () =>
+  async releaseFirstVersion(key: string) {
+    await this.#retryQueue.run(`release ${key}`, () =>
       releaseFirstVersion(this.db, this.members, key),
     );
+    this.#firstVersions.delete(key);
   }
 
-  confirmTable(key: string) {
-    return confirmTable(this.db, key);
+  async confirmTable(key: string) {
+    await confirmTable(this.db, key);
+    this.#firstVersions.delete(key);
   }
 
   // Removal of dropped and orphaned tables.
 
   dropTable(id: TableId, key?: string) {
-    return dropTable(this.db, this.members.self, id, key);
+    return this.#drops.run((drop) => dropTable(this.db, drop, id, key));
   }
 
   ownsDropped(key: string) {
     return ownsDropped(this.db, this.members.self, key);
   }
 
-  forgetTable(key: string) {
-    return deleteRow(this.db, this.members.self, key);
+  async forgetTable(key: string) {
+    await deleteRow(this.db, this.members.self, key);
+    this.#drops.end(key);
   }
 
-  orphanTable(key: string) {
-    return this.#retryQueue.run(`orphan ${key}`, () =>
-      orphanTable(this.db, this.members.self, key),
+  async orphanTable(key: string) {
+    this.#drops.end(key);
+    await this.#retryQueue.run(`${ORPHAN}${key}`, () =>
+      orphanTables(this.db, this.members.self, [key]),
     );
   }
 
   claimOrphanedTables() {
-    return claimOrphanedTables(this.db, this.members);
+    return this.#drops.run((drop) => claimOrphanedTables(this.db, this.members, drop));
   }
 
   // Agreement with the other members of the cluster.

@@ -3,12 +3,27 @@ import type { TableRecord } from "../../src/catalog/catalog.js";
 import type { SqlCatalog } from "../../src/catalog/sql-catalog.js";
 import { removeOrphanedTables } from "../../src/catalog/tables/orphaned-table-removal.js";
 import type { CatalogDatabase } from "../../src/database/database.js";
+import { OutcomeUnknown } from "../../src/database/sql-error.js";
 import { describeOnEachDatabase, makeTable, quiet } from "./catalog-databases.js";
 
 /** Makes all writes of a catalog fail until it is restored. */
 function failWrites(catalog: SqlCatalog) {
   const db: CatalogDatabase = Reflect.get(catalog, "db");
   return vi.spyOn(db, "write").mockRejectedValue(new Error("the catalog is away"));
+}
+
+/**
+ * Makes the next write of a catalog report that its connection broke during the COMMIT. `takesEffect`: whether Postgres
+ * had received the COMMIT.
+ */
+function loseReply(catalog: SqlCatalog, takesEffect = true): void {
+  const db: CatalogDatabase = Reflect.get(catalog, "db");
+  const write = db.write.bind(db);
+  const lost = new OutcomeUnknown(new Error("Connection terminated unexpectedly"));
+  vi.spyOn(db, "write").mockImplementationOnce((work) => {
+    if (takesEffect) return write(work).then(() => Promise.reject(lost));
+    return write((t) => work(t).then(() => Promise.reject(lost)));
+  });
 }
 
 const nothing = { properties: {}, storageOptions: {}, creator: null };
@@ -191,6 +206,101 @@ describe("after a server ends", () => {
       expect(await second.catalog.claimOrphanedTables()).toEqual([]);
       await first.catalog.activateTable(key);
       expect((await second.catalog.table(["t"])).key).toBe(key);
+    });
+  });
+});
+
+describe("after the reply to a COMMIT was lost", () => {
+  describeOnEachDatabase((newCatalog) => {
+    const keysOf = (tables: readonly TableRecord[]) => tables.map(({ key }) => key);
+
+    it("the name of a new table is free, and its files are removed", async () => {
+      const { catalog } = await newCatalog().open();
+      loseReply(catalog);
+      const key = "reserved";
+      await expect(catalog.reserveTable(["t"], { ...nothing, key })).rejects.toThrow(
+        OutcomeUnknown,
+      );
+      await makeTable({ catalog }, ["t"]);
+      expect(keysOf(await catalog.claimOrphanedTables())).toEqual([key]);
+    });
+
+    it("the files of a dropped table are removed", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await makeTable({ catalog }, ["t"]);
+      loseReply(catalog);
+      await expect(catalog.dropTable(["t"])).rejects.toThrow(OutcomeUnknown);
+      expect(keysOf(await catalog.claimOrphanedTables())).toEqual([key]);
+    });
+
+    it("the files of the tables of a dropped namespace are removed", async () => {
+      const { catalog } = await newCatalog().open();
+      await catalog.createNamespace(["n"], "create", {});
+      const { key } = await makeTable({ catalog }, ["n", "t"]);
+      const { key: reserved } = await catalog.reserveTable(["n", "making"], nothing);
+      loseReply(catalog);
+      const dropped = catalog.dropNamespace(["n"], { missing: "fail", behavior: "cascade" });
+      await expect(dropped).rejects.toThrow(OutcomeUnknown);
+      // The request that writes the reserved table removes it.
+      expect(keysOf(await catalog.claimOrphanedTables())).toEqual([key]);
+      expect(await catalog.withdrawTable(reserved)).toBe(true);
+    });
+
+    it("the files of a replaced table are removed", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await makeTable({ catalog }, ["t"]);
+      const { key: newKey } = await makeTable({ catalog }, ["new"]);
+      loseReply(catalog);
+      await expect(catalog.replaceTable(["new"], ["t"], key)).rejects.toThrow(OutcomeUnknown);
+      expect((await catalog.table(["t"])).key).toBe(newKey);
+      expect(keysOf(await catalog.claimOrphanedTables())).toEqual([key]);
+    });
+
+    it("the files of claimed tables are removed", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await catalog.reserveTable(["t"], nothing);
+      await catalog.orphanTable(key);
+      loseReply(catalog);
+      await expect(catalog.claimOrphanedTables()).rejects.toThrow(OutcomeUnknown);
+      expect(keysOf(await catalog.claimOrphanedTables())).toEqual([key]);
+    });
+
+    it("a table whose drop did not take effect can be dropped again", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await makeTable({ catalog }, ["t"]);
+      loseReply(catalog, false);
+      await expect(catalog.dropTable(["t"])).rejects.toThrow(OutcomeUnknown);
+      expect((await catalog.dropTable(["t"])).key).toBe(key);
+      // The second drop removes the files.
+      expect(await catalog.claimOrphanedTables()).toEqual([]);
+    });
+
+    it("a later drop keeps its table while the catalog could not be reached in between", async () => {
+      const { catalog } = await newCatalog().open();
+      const { key } = await makeTable({ catalog }, ["t"]);
+      loseReply(catalog, false);
+      const drop = catalog.dropTable(["t"]);
+      const away = vi.spyOn(Reflect.get(catalog, "db"), "write");
+      away.mockRejectedValueOnce(new Error("the catalog is away"));
+      await expect(drop).rejects.toThrow(OutcomeUnknown);
+      await catalog.dropTable(["t"]);
+      // Longer than the interval of retries.
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(await catalog.ownsDropped(key)).toBe(true);
+    });
+
+    it("the first version of a declared table can be written", async () => {
+      const { catalog } = await newCatalog().open();
+      const { declared } = await catalog.changeTables({
+        declare: [{ id: ["t"], properties: {}, creator: null }],
+      });
+      const [{ key }] = declared as [TableRecord];
+      loseReply(catalog);
+      await expect(catalog.claimFirstVersion(key)).rejects.toThrow(OutcomeUnknown);
+      expect(await catalog.claimFirstVersion(key)).toBe(true);
+      expect(await catalog.claimFirstVersion(key)).toBe(false);
+      await catalog.releaseFirstVersion(key);
+      expect(await catalog.claimFirstVersion(key)).toBe(true);
     });
   });
 });

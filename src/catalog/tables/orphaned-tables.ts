@@ -1,10 +1,15 @@
 import { sql } from "kysely";
 import type { ClusterMembers } from "../../cluster/members.js";
 import { membersWithoutAcknowledgement } from "../../cluster/removal-acknowledgements.js";
+import { chunks } from "../../database/chunks.js";
 import type { CatalogDatabase } from "../../database/database.js";
 import type { TableRecord } from "../catalog.js";
 import { TABLE_COLUMNS, tableRecord } from "../records.js";
 import { isSource } from "./clones.js";
+import type { TableDrop } from "./table-drops.js";
+
+/** How the names of the writes in the retry queue start that orphan tables. */
+export const ORPHAN = "orphan ";
 
 /** The owner of orphaned tables: no server has this id. */
 const NO_SERVER = "";
@@ -16,11 +21,12 @@ const NO_SERVER = "";
 export async function claimOrphanedTables(
   db: CatalogDatabase,
   members: ClusterMembers,
+  drop: TableDrop,
 ): Promise<TableRecord[]> {
-  const rows = await db.write((t) =>
-    t
+  const rows = await db.write(async (t) => {
+    const claimed = await t
       .updateTable("tables")
-      .set({ state: "dropped", namespace: null, owner: members.self })
+      .set({ state: "dropped", namespace: null, owner: drop.self })
       .where("state", "<>", "live")
       .where("owner", "not in", members.alive())
       .where(({ not }) => not(isSource()))
@@ -32,21 +38,29 @@ export async function claimOrphanedTables(
         ]),
       )
       .returning(TABLE_COLUMNS)
-      .execute(),
-  );
+      .execute();
+    drop.keys = claimed.map(({ key }) => key);
+    return claimed;
+  });
   return rows.map(tableRecord);
 }
 
-/** Orphans a reserved or dropped table of `self`: frees its name, and lets any server claim its files. */
-export async function orphanTable(db: CatalogDatabase, self: string, key: string): Promise<void> {
-  await db.write((t) =>
-    t
-      .updateTable("tables")
-      .set({ state: "dropped", namespace: null, owner: NO_SERVER })
-      .where("key", "=", key)
-      .where("state", "<>", "live")
-      // Another server may have claimed it: that server removes the files.
-      .where("owner", "=", self)
-      .execute(),
-  );
+/** Orphans reserved or dropped tables of `self`: frees their names, and lets any server claim their files. */
+export async function orphanTables(
+  db: CatalogDatabase,
+  self: string,
+  keys: readonly string[],
+): Promise<void> {
+  await db.write(async (t) => {
+    for (const chunk of chunks(keys)) {
+      await t
+        .updateTable("tables")
+        .set({ state: "dropped", namespace: null, owner: NO_SERVER })
+        .where("key", "in", chunk)
+        .where("state", "<>", "live")
+        // Another server may have claimed one: that server removes the files.
+        .where("owner", "=", self)
+        .execute();
+    }
+  });
 }

@@ -16,6 +16,7 @@ import { insertTable, type TableRow } from "./insert-table.js";
 import { jobsOfTable, recordJobOutcomes } from "./job-outcomes.js";
 import { liveTable } from "./live-table.js";
 import { newLocation, unusedLocation } from "./location.js";
+import type { TableDrop } from "./table-drops.js";
 
 export async function reserveTable(
   db: CatalogDatabase,
@@ -164,14 +165,15 @@ export async function mergeTableProperties(
 
 export async function dropTable(
   db: CatalogDatabase,
-  self: string,
+  drop: TableDrop,
   id: TableId,
   key?: string,
 ): Promise<TableRecord> {
   const dropped = await db.write(async (t) => {
     const row = await liveTable(db, t, id);
     if (!row || row.key !== (key ?? row.key)) return undefined;
-    await hideTables(t, self, [row.key]);
+    await hideTables(t, drop.self, [row.key]);
+    drop.keys = [row.key];
     return row;
   });
   if (!dropped) throw await missingTable(db, id);
@@ -222,7 +224,7 @@ export async function renameTable(
 /** See `Catalog.replaceTable`. */
 export async function replaceTable(
   db: CatalogDatabase,
-  self: string,
+  drop: TableDrop,
   id: TableId,
   target: TableId,
   key: string,
@@ -233,7 +235,8 @@ export async function replaceTable(
     if (!(await liveTable(db, t, id))) return undefined;
     const row = await liveTable(db, t, target);
     const replaced = row?.key === key ? row : undefined;
-    if (replaced) await hideTables(t, self, [key]);
+    if (replaced) await hideTables(t, drop.self, [key]);
+    drop.keys = replaced ? [key] : [];
     await renameRow(t, id, target);
     return { replaced: replaced && tableRecord(replaced) };
   });
