@@ -8,6 +8,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::ambiguous;
 use super::names::{self, At, Names, Versions};
 use super::parameters::{Given, Parameters};
 use super::registration::register;
@@ -120,6 +121,7 @@ impl Statement {
         let mut names = Names::default();
         let _: ControlFlow<()> = ast.visit(&mut names);
         names.check()?;
+        ambiguous::check(&ast)?;
         Ok(Self {
             parsed: Parsed::Statement(Box::new(ast)),
             searches,

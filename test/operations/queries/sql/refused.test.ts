@@ -47,6 +47,7 @@ describe("an invalid statement is rejected", () => {
     ["SELECT id + name FROM t", 400, 13, /./],
     ["SELECT sum(id) FROM t GROUP BY none", 404, 12, /none/],
     ["SELECT id, count(*) FROM t", 400, 13, /./],
+    ["SELECT ns.t.id FROM t JOIN ns.t ON t.id = ns.t.id", 400, 13, /`ns.t AS t2`/],
     [nested(100), 400, 13, /nested too deeply/],
     [nested(60_000), 400, 13, /bytes|nested/],
     [`SELECT ${"1+".repeat(5_000)}1`, 400, 13, /operators/],
