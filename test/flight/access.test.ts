@@ -206,6 +206,30 @@ describe("limits", () => {
     for (const client of [reader, writer, nobody]) client.close();
   });
 
+  it("count unauthenticated calls by the client that repeated lines of x-forwarded-for name", async () => {
+    const file = join(tempDir("flight-proxies"), "limits.yaml");
+    const budget = (burst: number) => ({ requests_per_second: 0.01, burst });
+    const unauthenticated = {
+      ...budget(50),
+      per_address: budget(1),
+      trusted_proxies: ["127.0.0.0/8"],
+    };
+    writeFileSync(file, JSON.stringify({ unauthenticated }));
+    const server = await startServerForTest({ args: ["--limits", file] });
+    const nobody = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, "");
+    // The last line alone names a proxy.
+    const from = async (client: string) => {
+      const headers = { "x-forwarded-for": [`198.51.100.1, ${client}`, "127.0.0.2"] };
+      return (await failure(nobody.sql("SELECT 1", { headers }))).code;
+    };
+    const codes = [];
+    for (const client of ["203.0.113.1", "203.0.113.2", "203.0.113.2"]) {
+      codes.push(await from(client));
+    }
+    expect(codes).toEqual([UNAUTHENTICATED, UNAUTHENTICATED, EXHAUSTED]);
+    nobody.close();
+  });
+
   it("of a namespace count the calls of the connections to its database", async () => {
     const dir = tempDir("flight-database-limits");
     const file = join(dir, "limits.yaml");

@@ -72,7 +72,7 @@ export const submission = (sql: string): Buffer => field(2, any(QUERY, field(1, 
 export const foreignTicket = (): Buffer => any(TICKET_QUERY, field(1, "not a handle of joust"));
 
 export interface FlightCall {
-  readonly headers?: Record<string, string>;
+  readonly headers?: Record<string, string | string[]>;
   /** Sees each message; false cancels the call. */
   onMessage?(bytes: number): boolean;
 }

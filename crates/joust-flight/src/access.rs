@@ -24,12 +24,14 @@ const AT_ONCE: usize = 64;
 const MOST_CALLS: usize = 1_024;
 /// Bytes of a header that the service reads.
 const MOST_HEADER: usize = 8_192;
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
 /// The headers that the backend gets.
 const PASSED: [&str; 13] = [
     "database",
     "authorization",
     "x-api-key",
-    "x-forwarded-for",
+    FORWARDED_FOR,
     "prefer",
     "x-request-timeout-ms",
     "x-lancedb-database",
@@ -227,11 +229,19 @@ fn scope(headers: &MetadataMap) -> Result<Scope, Status> {
 }
 
 fn header(headers: &MetadataMap, name: &str) -> Result<Option<String>, Status> {
-    let Some(value) = headers.get(name) else {
-        return Ok(None);
+    let values = headers
+        .get_all(name)
+        .iter()
+        .map(|value| value.to_str().ok());
+    let text = match values.collect::<Option<Vec<_>>>().as_deref() {
+        Some([]) => return Ok(None),
+        // Some proxies append a line instead of an address. Several lines are one list (RFC 9110, 5.3).
+        Some(values) if name == FORWARDED_FOR => Some(values.join(", ")),
+        Some([first, ..]) => Some((*first).to_string()),
+        None => None,
     };
-    match value.to_str() {
-        Ok(text) if text.len() <= MOST_HEADER => Ok(Some(text.to_string())),
+    match text {
+        Some(text) if text.len() <= MOST_HEADER => Ok(Some(text)),
         _ => Err(Status::invalid_argument(format!(
             "the header `{name}` must be ASCII of at most {MOST_HEADER} bytes"
         ))),
