@@ -22,7 +22,7 @@ export async function takeLease(
   const grant = { owner: members.self, done_at: now };
   const row = await db.write((t) =>
     t
-      .insertInto("duties")
+      .insertInto("leases")
       .values({ name, ...grant })
       .onConflict((c) =>
         c
@@ -30,9 +30,9 @@ export async function takeLease(
           .doUpdateSet(grant)
           .where((e) =>
             e.or([
-              e("duties.done_at", "<=", sql<number>`${now} - ${sql.lit(interval)}`),
+              e("leases.done_at", "<=", sql<number>`${now} - ${sql.lit(interval)}`),
               // The clock was set back.
-              e("duties.done_at", ">", sql<number>`${now} + ${sql.lit(interval)}`),
+              e("leases.done_at", ">", sql<number>`${now} + ${sql.lit(interval)}`),
             ]),
           ),
       )

@@ -42,7 +42,7 @@ export async function removalsToAcknowledge(
       .where("state", "=", "dropped")
       .where("owner", "<>", self)
       .where("key", "not in", (e) =>
-        e.selectFrom("departures").select("table_key").where("server", "=", self),
+        e.selectFrom("removal_acknowledgements").select("table_key").where("server", "=", self),
       )
       .execute(),
   );
@@ -59,7 +59,7 @@ export async function acknowledgeRemoval(
 ): Promise<void> {
   await db.write((t) =>
     t
-      .insertInto("departures")
+      .insertInto("removal_acknowledgements")
       .columns(["table_key", "server"])
       // The row of the table may be deleted by now.
       .expression((e) =>
@@ -109,5 +109,6 @@ export function membersWithoutAcknowledgement(
 ): RawBuilder<string> {
   return sql`(
     select id from servers where alive_until >= ${members.now()} and id <> ${members.self}
-    and id not in (select server from departures where departures.table_key = ${tableKey}))`;
+    and id not in (
+      select server from removal_acknowledgements where removal_acknowledgements.table_key = ${tableKey}))`;
 }

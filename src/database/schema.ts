@@ -162,13 +162,13 @@ export interface ServersRow {
 }
 
 /** Removal acknowledgements: the server no longer works on a dropped table. */
-export interface DeparturesRow {
+export interface RemovalAcknowledgementsRow {
   table_key: string;
   server: string;
 }
 
 /** Leases: work that one server does for all. */
-export interface DutiesRow {
+export interface LeasesRow {
   name: string;
   owner: string;
   /** Time of the last grant. */
@@ -274,10 +274,8 @@ export interface CatalogSchema {
   api_keys: ApiKeysRow;
   former_api_keys: FormerApiKeysRow;
   servers: ServersRow;
-  /** Removal acknowledgements. */
-  departures: DeparturesRow;
-  /** Leases. */
-  duties: DutiesRow;
+  removal_acknowledgements: RemovalAcknowledgementsRow;
+  leases: LeasesRow;
   secrets: SecretsRow;
   settings: SettingsRow;
   clean_ups: CleanUpsRow;

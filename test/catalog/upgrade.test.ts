@@ -12,8 +12,10 @@ async function recorded(db: Kysely<CatalogSchema>): Promise<string[]> {
   return (await query.execute(db)).rows.map(({ name }) => name);
 }
 
-/** Undoes 0018-table-creators. */
-async function removeCreators(db: Kysely<CatalogSchema>): Promise<void> {
+/** Undoes the migrations from 0018 on. */
+async function undoFrom0018(db: Kysely<CatalogSchema>): Promise<void> {
+  await sql`alter table removal_acknowledgements rename to departures`.execute(db);
+  await sql`alter table leases rename to duties`.execute(db);
   await sql`drop index tables_by_creator`.execute(db);
   await sql`alter table tables drop column creator`.execute(db);
 }
@@ -50,7 +52,7 @@ describeOnEachDatabase((newCatalog, kind) => {
       await sql`drop table databases`.execute(connection);
       await sql`drop table auto_refreshes`.execute(connection);
       await sql`drop table clones`.execute(connection);
-      await removeCreators(connection);
+      await undoFrom0018(connection);
       await sql`delete from joust_migrations where name >= '0014'`.execute(connection);
     });
     await db.close();
@@ -68,7 +70,7 @@ describeOnEachDatabase((newCatalog, kind) => {
     await older.close();
     const db = await connect(catalog);
     await db.read.connection().execute(async (connection) => {
-      await removeCreators(connection);
+      await undoFrom0018(connection);
       await sql`delete from joust_migrations where name >= '0018'`.execute(connection);
     });
     await db.close();
@@ -81,6 +83,25 @@ describeOnEachDatabase((newCatalog, kind) => {
     expect((await upgraded.catalog.listAllTables({}, ofAnn)).items).toEqual([["new"]]);
     await upgraded.catalog.renameTable(["old"], ["renamed"]);
     expect(await upgraded.catalog.table(["renamed"])).toMatchObject({ key, creator: null });
+    await upgraded.close();
+  });
+
+  it("the leases of an older catalog stay", async () => {
+    const catalog = newCatalog();
+    const older = await catalog.open("tool");
+    const hour = 3_600_000;
+    expect(await older.catalog.takeLease("work", hour)).toBe(true);
+    await older.close();
+    const db = await connect(catalog);
+    await db.read.connection().execute(async (connection) => {
+      await undoFrom0018(connection);
+      await sql`delete from joust_migrations where name >= '0018'`.execute(connection);
+    });
+    await db.close();
+
+    const upgraded = await catalog.open("tool");
+    expect(await upgraded.catalog.takeLease("work", hour)).toBe(false);
+    expect(await upgraded.catalog.takeLease("other", hour)).toBe(true);
     await upgraded.close();
   });
 

@@ -12,6 +12,7 @@ import { rowFilters } from "./0015-row-filters.js";
 import { autoRefreshTable } from "./0016-auto-refreshes.js";
 import { cloneTable } from "./0017-clones.js";
 import { tableCreators } from "./0018-table-creators.js";
+import { clusterNames } from "./0019-cluster-names.js";
 
 /** All migrations in order. A released one is never edited, renamed or removed: catalogs record them by name. */
 const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => ({
@@ -26,6 +27,7 @@ const migrations = (kind: "sqlite" | "postgres"): Record<string, Migration> => (
   "0016-auto-refreshes": autoRefreshTable(kind),
   "0017-clones": cloneTable(kind),
   "0018-table-creators": tableCreators(kind),
+  "0019-cluster-names": clusterNames,
 });
 
 const MIGRATIONS_TABLE = "joust_migrations";
