@@ -10,7 +10,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // A test file waits for its server half of the time: two cores can run three files.
     maxWorkers: 3,
-    // A new process and new modules for each file took a quarter of the time. State of a test belongs into its hooks.
+    // A new process and new modules for each file took a quarter of the time. A test undoes in a hook what it changes in the process.
     isolate: false,
     sequence: { sequencer: LongestFirst },
     projects: [

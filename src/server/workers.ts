@@ -19,6 +19,8 @@ interface WorkerThread {
   readonly worker: Worker;
   readonly server: RemoteServer;
   readonly thread: WorkerTargets["thread"];
+  /** It has answered a call. */
+  isLoaded: boolean;
 }
 
 export interface WorkersOptions {
@@ -30,11 +32,10 @@ export interface WorkersOptions {
   readonly log: Logger;
 }
 
-/**
- * How long threads may take to close their sockets when the server stops without a drain, ms. A thread that still starts
- * answers when it has loaded its modules, which takes seconds on a busy host. Before that, its end would abort Node.
- */
-const CLOSE_TIMEOUT = 10_000;
+/** How long a thread may take to close its sockets when the server stops without a drain, ms. */
+const CLOSE_TIMEOUT = 1_000;
+/** The same while it loads its modules, which takes seconds on a busy host. Its end would abort Node before that. */
+const LOAD_TIMEOUT = 60_000;
 
 /** The worker threads that serve requests. The process exits if one of them exits. */
 export class Workers implements Threads {
@@ -60,6 +61,7 @@ export class Workers implements Threads {
         worker,
         server: rpc.remote<RemoteServer>("server"),
         thread: rpc.remote<WorkerTargets["thread"]>("thread"),
+        isLoaded: false,
       };
       this.#threads.push(thread);
       worker.on("exit", () => {
@@ -84,14 +86,17 @@ export class Workers implements Threads {
    */
   async closeAll(): Promise<void> {
     this.#stopping = true;
-    const closing = this.servers.map(async (server) => server.closeConnections());
-    const closed = Promise.all(closing.map(untilExit));
-    await Promise.race([closed, delay(CLOSE_TIMEOUT, undefined, { ref: false })]);
+    await Promise.all(this.#threads.map(close));
   }
 
   /** Resolves when all threads accept requests. */
   async listen(host: string, port: number): Promise<void> {
-    await Promise.all(this.servers.map((server) => server.listen(host, port, true)));
+    await Promise.all(
+      this.#threads.map(async (thread) => {
+        await thread.server.listen(host, port, true);
+        thread.isLoaded = true;
+      }),
+    );
   }
 
   get servers(): readonly RemoteServer[] {
@@ -104,6 +109,12 @@ export class Workers implements Threads {
     await Promise.all(this.#threads.map(({ thread }) => untilExit(thread.flush())));
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
   }
+}
+
+async function close({ server, isLoaded }: WorkerThread): Promise<void> {
+  const timeout = isLoaded ? CLOSE_TIMEOUT : LOAD_TIMEOUT;
+  const closed = untilExit((async () => server.closeConnections())());
+  await Promise.race([closed, delay(timeout, undefined, { ref: false })]);
 }
 
 /** A thread that has exited has no work, no sockets and nothing to send. */
