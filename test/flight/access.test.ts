@@ -216,18 +216,19 @@ describe("limits", () => {
     };
     writeFileSync(file, JSON.stringify({ unauthenticated }));
     const server = await startServerForTest({ args: ["--limits", file] });
-    const nobody = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, "");
-    // The last line alone names a proxy.
-    const from = async (client: string) => {
-      const headers = { "x-forwarded-for": [`198.51.100.1, ${client}`, "127.0.0.2"] };
-      return (await failure(nobody.sql("SELECT 1", { headers }))).code;
+    const anonymous = new FlightClient(`http://127.0.0.1:${sqlPort(server)}`, "");
+    // Each client sends a line of its own, and the proxy appends the address.
+    const from = async (sent: string, client: string) => {
+      const headers = { "x-forwarded-for": [sent, client] };
+      return (await failure(anonymous.sql("SELECT 1", { headers }))).code;
     };
-    const codes = [];
-    for (const client of ["203.0.113.1", "203.0.113.2", "203.0.113.2"]) {
-      codes.push(await from(client));
-    }
+    const codes = [
+      await from("198.51.100.1", "203.0.113.1"),
+      await from("198.51.100.1", "203.0.113.2"),
+      await from("198.51.100.2", "203.0.113.2"),
+    ];
     expect(codes).toEqual([UNAUTHENTICATED, UNAUTHENTICATED, EXHAUSTED]);
-    nobody.close();
+    anonymous.close();
   });
 
   it("of a namespace count the calls of the connections to its database", async () => {
