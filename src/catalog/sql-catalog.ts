@@ -8,6 +8,7 @@ import {
   removalsToAcknowledge,
 } from "../cluster/removal-acknowledgements.js";
 import { RetryQueue } from "../cluster/retry-queue.js";
+import { withCommitLock } from "../database/commit-lock.js";
 import type { CatalogDatabase } from "../database/database.js";
 import { OutcomeUnknown } from "../database/sql-error.js";
 import type { Logger } from "../telemetry/logger.js";
@@ -61,7 +62,7 @@ export class SqlCatalog implements Catalog {
   readonly #retryQueue: RetryQueue;
   readonly #referenceLocks: ReferenceLocks;
   readonly #drops: TableDrops;
-  /** The tables whose first version this server writes or asks to write. */
+  /** The tables for whose first version this server holds or requests the claim. */
   readonly #firstVersions = new Set<string>();
 
   constructor(
@@ -89,7 +90,7 @@ export class SqlCatalog implements Catalog {
     mode: "create" | "exist_ok" | "overwrite",
     properties: Record<string, string>,
   ) {
-    return this.#drops.run((drop) => createNamespace(this.db, drop, path, mode, properties));
+    return this.#drops.run((db, drop) => createNamespace(db, drop, path, mode, properties));
   }
 
   describeNamespace(path: NamespacePath) {
@@ -104,7 +105,7 @@ export class SqlCatalog implements Catalog {
     path: NamespacePath,
     options: { missing: "fail" | "skip"; behavior: "restrict" | "cascade" },
   ) {
-    return this.#drops.run((drop) => dropNamespace(this.db, drop, path, options));
+    return this.#drops.run((db, drop) => dropNamespace(db, drop, path, options));
   }
 
   async isDatabase(name: string) {
@@ -145,10 +146,14 @@ export class SqlCatalog implements Catalog {
 
   async reserveTable(id: TableId, options: ReserveOptions) {
     const { key = randomUUID() } = options;
+    const { self } = this.members;
+    const db = withCommitLock(this.db);
     try {
-      return await reserveTable(this.db, this.members.self, this.root, id, { ...options, key });
+      return await reserveTable(db, self, this.root, id, { ...options, key });
     } catch (error) {
-      if (error instanceof OutcomeUnknown) await this.orphanTable(key);
+      if (error instanceof OutcomeUnknown) {
+        await this.#retryQueue.run(`${ORPHAN}${key}`, () => orphanTables(db, self, [key]));
+      }
       throw error;
     }
   }
@@ -190,7 +195,7 @@ export class SqlCatalog implements Catalog {
   }
 
   replaceTable(id: TableId, target: TableId, key: string) {
-    return this.#drops.run((drop) => replaceTable(this.db, drop, id, target, key));
+    return this.#drops.run((db, drop) => replaceTable(db, drop, id, target, key));
   }
 
   // Registration of tables whose files exist or are written by clients.
@@ -207,23 +212,22 @@ export class SqlCatalog implements Catalog {
     // The release below would end the claim of another request of this server.
     if (this.#firstVersions.has(key)) return false;
     this.#firstVersions.add(key);
+    const db = withCommitLock(this.db);
     try {
       // An earlier release that is still pending would end the new claim.
       await this.#retryQueue.flush(`release ${key}`);
-      const isClaimed = await claimFirstVersion(this.db, this.members, key);
+      const isClaimed = await claimFirstVersion(db, this.members, key);
       if (!isClaimed) this.#firstVersions.delete(key);
       return isClaimed;
     } catch (error) {
-      if (error instanceof OutcomeUnknown) await this.releaseFirstVersion(key);
+      if (error instanceof OutcomeUnknown) await this.#releaseFirstVersion(db, key);
       this.#firstVersions.delete(key);
       throw error;
     }
   }
 
   async releaseFirstVersion(key: string) {
-    await this.#retryQueue.run(`release ${key}`, () =>
-      releaseFirstVersion(this.db, this.members, key),
-    );
+    await this.#releaseFirstVersion(this.db, key);
     this.#firstVersions.delete(key);
   }
 
@@ -235,7 +239,7 @@ export class SqlCatalog implements Catalog {
   // Removal of dropped and orphaned tables.
 
   dropTable(id: TableId, key?: string) {
-    return this.#drops.run((drop) => dropTable(this.db, drop, id, key));
+    return this.#drops.run((db, drop) => dropTable(db, drop, id, key));
   }
 
   ownsDropped(key: string) {
@@ -255,7 +259,7 @@ export class SqlCatalog implements Catalog {
   }
 
   claimOrphanedTables() {
-    return this.#drops.run((drop) => claimOrphanedTables(this.db, this.members, drop));
+    return this.#drops.run((db, drop) => claimOrphanedTables(db, this.members, drop));
   }
 
   // Agreement with the other members of the cluster.
@@ -289,5 +293,9 @@ export class SqlCatalog implements Catalog {
   /** Adopts what other tools created in the root; see adopt-root-listing.ts. */
   adopt(listing: RootListing, contentsOf: ContentsOf) {
     return adoptRootListing(this.db, this.members.self, listing, contentsOf);
+  }
+
+  #releaseFirstVersion(db: CatalogDatabase, key: string): Promise<void> {
+    return this.#retryQueue.run(`release ${key}`, () => releaseFirstVersion(db, this.members, key));
   }
 }

@@ -36,12 +36,12 @@ export class RetryQueue {
   }
 
   /**
-   * Runs the pending writes whose names start so, before the caller makes a change that they would undo. Rejects if one
-   * of them fails.
+   * Runs the pending writes whose names have this prefix, before the caller makes a change that they would undo. Rejects
+   * if one of them fails.
    */
-  async flush(start: string): Promise<void> {
+  async flush(prefix: string): Promise<void> {
     for (const [name, pending] of this.#pending) {
-      if (name.startsWith(start)) await this.#attempt(name, pending);
+      if (name.startsWith(prefix)) await this.#attempt(name, pending);
     }
   }
 
@@ -51,7 +51,7 @@ export class RetryQueue {
     await this.#retrying;
   }
 
-  /** Joins the attempt that runs: after it no statement of the write is under way. */
+  /** Joins the attempt that runs, so that no statement of the write is under way afterwards. */
   #attempt(name: string, pending: PendingWrite): Promise<void> {
     pending.running ??= pending
       .write()

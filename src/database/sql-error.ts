@@ -39,7 +39,7 @@ const UNAVAILABLE = [
 const CONNECTION_LOST =
   /timeout exceeded when trying to connect|Connection terminated|Cannot use a pool|connection error and is not queryable/;
 
-/** The connection broke during a COMMIT, which may have taken effect. */
+/** A COMMIT has failed, for example because the connection broke. It may have taken effect. */
 export class OutcomeUnknown extends JoustError {
   constructor(cause: unknown) {
     const message =

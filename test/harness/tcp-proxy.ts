@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 
 /** Connections to a server of this host, which a test can break. Ends with the test. */
 export class TcpProxy {
-  /** A connection breaks after it has sent a request with this text: the reply is lost. */
+  /** The next connection that sends a request with this text breaks: the reply is lost. */
   cutAfter: string | undefined;
   /** No byte passes, as with a network that is down. */
   isFrozen = false;
@@ -31,7 +31,10 @@ export class TcpProxy {
       client.on("data", (data) => {
         if (proxy.isFrozen) return;
         upstream.write(data);
-        if (proxy.cutAfter && data.includes(proxy.cutAfter)) client.destroy();
+        if (proxy.cutAfter && data.includes(proxy.cutAfter)) {
+          proxy.cutAfter = undefined;
+          client.destroy();
+        }
       });
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RetryQueue } from "../../cluster/retry-queue.js";
+import { withCommitLock } from "../../database/commit-lock.js";
 import type { CatalogDatabase } from "../../database/database.js";
 import { OutcomeUnknown } from "../../database/sql-error.js";
 import { ORPHAN, orphanTables } from "./orphaned-tables.js";
@@ -26,16 +27,20 @@ export class TableDrops {
     private readonly retryQueue: RetryQueue,
   ) {}
 
-  async run<T>(transaction: (drop: TableDrop) => Promise<T>): Promise<T> {
+  /** Runs a transaction that drops tables or takes them over. */
+  async run<T>(transaction: (db: CatalogDatabase, drop: TableDrop) => Promise<T>): Promise<T> {
     // A write that is still pending would orphan a table whose files a request begins to remove.
     await this.retryQueue.flush(ORPHAN);
     const drop: TableDrop = { self: this.self, keys: [] };
+    const db = withCommitLock(this.db);
     try {
-      const result = await transaction(drop);
+      const result = await transaction(db, drop);
       for (const key of drop.keys) this.#removing.add(key);
       return result;
     } catch (error) {
-      if (error instanceof OutcomeUnknown && drop.keys.length > 0) await this.#orphan(drop.keys);
+      if (error instanceof OutcomeUnknown && drop.keys.length > 0) {
+        await this.#orphan(db, drop.keys);
+      }
       throw error;
     }
   }
@@ -45,11 +50,11 @@ export class TableDrops {
     this.#removing.delete(key);
   }
 
-  #orphan(keys: readonly string[]): Promise<void> {
+  #orphan(db: CatalogDatabase, keys: readonly string[]): Promise<void> {
     return this.retryQueue.run(`${ORPHAN}tables of a drop: ${randomUUID()}`, () => {
       // If the drop did not take effect, a later one may have succeeded.
       const left = keys.filter((key) => !this.#removing.has(key));
-      return orphanTables(this.db, this.self, left);
+      return orphanTables(db, this.self, left);
     });
   }
 }

@@ -71,6 +71,8 @@ function openPool({ url, max, statementTimeout, log }: PoolOptions): pg.Pool {
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     statement_timeout: statementTimeout,
+    // Longer than this server waits: it ends the transactions of a connection that broke for this server only.
+    idle_in_transaction_session_timeout: statementTimeout + 2 * REPLY_TIMEOUT,
     application_name: "joust",
     types: {
       // pg returns 64-bit integers as strings. Times in ms are far below 2^53.
