@@ -7,7 +7,7 @@ import type { Names } from "./case.js";
 import { Holdings } from "./outcome.js";
 import { setupMatrix } from "./setup.js";
 
-const matrix = setupMatrix();
+const matrix = await setupMatrix();
 const tables = ["sales$drafts", "sales$orders", "sales$payroll", "sales$totals", "vault$gold"];
 const inSales = tables.filter((name) => name.startsWith("sales$"));
 const plain = (name: string) => name.slice(name.indexOf("$") + 1);

@@ -5,8 +5,8 @@ import { Check } from "./check.js";
 import { setupMatrix } from "./setup.js";
 
 /** The tests of a part of the matrix, with a server of their own. */
-export function testMatrix(part: Cases, isLancedb: boolean): void {
-  const matrix = setupMatrix();
+export async function testMatrix(part: Cases, isLancedb: boolean): Promise<void> {
+  const matrix = await setupMatrix();
   it.each(requestsOf(part, isLancedb))(
     "%s admits exactly the callers that may send it",
     async (_, operation, route, one) => {

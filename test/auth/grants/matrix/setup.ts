@@ -143,9 +143,8 @@ export class Matrix {
   }
 }
 
-const provider = await IdentityProvider.start();
-
-export function setupMatrix(): Matrix {
+export async function setupMatrix(): Promise<Matrix> {
+  const provider = await IdentityProvider.start();
   const joust = setupServer({
     args: [
       ...["--oidc-issuer", provider.issuer, "--oidc-audience", "joust"],
