@@ -24,6 +24,16 @@ describeOnEachDatabase((newCatalog, kind) => {
   const connect = ({ url }: TestCatalog): Promise<CatalogDatabase> =>
     kind === "postgres" ? openPostgres(url, quiet) : openSqlite(url);
 
+  /** Makes a catalog one from before 0018-table-creators. */
+  async function downgrade(catalog: TestCatalog): Promise<void> {
+    const db = await connect(catalog);
+    await db.read.connection().execute(async (connection) => {
+      await undoFrom0018(connection);
+      await sql`delete from joust_migrations where name >= '0018'`.execute(connection);
+    });
+    await db.close();
+  }
+
   it("a catalog of a newer joust version is rejected and left unchanged", async () => {
     const catalog = newCatalog();
     await (await catalog.open("tool")).close();
@@ -68,12 +78,7 @@ describeOnEachDatabase((newCatalog, kind) => {
     const older = await catalog.open("tool");
     const { key } = await makeTable(older, ["old"], {}, "ann");
     await older.close();
-    const db = await connect(catalog);
-    await db.read.connection().execute(async (connection) => {
-      await undoFrom0018(connection);
-      await sql`delete from joust_migrations where name >= '0018'`.execute(connection);
-    });
-    await db.close();
+    await downgrade(catalog);
 
     // Two servers that start at the same time.
     const [upgraded] = await Promise.all([catalog.open("tool"), catalog.open("tool")]);
@@ -92,12 +97,7 @@ describeOnEachDatabase((newCatalog, kind) => {
     const hour = 3_600_000;
     expect(await older.catalog.takeLease("work", hour)).toBe(true);
     await older.close();
-    const db = await connect(catalog);
-    await db.read.connection().execute(async (connection) => {
-      await undoFrom0018(connection);
-      await sql`delete from joust_migrations where name >= '0018'`.execute(connection);
-    });
-    await db.close();
+    await downgrade(catalog);
 
     const upgraded = await catalog.open("tool");
     expect(await upgraded.catalog.takeLease("work", hour)).toBe(false);
