@@ -27,18 +27,23 @@ pub(super) fn text(
     let significant = |token: &&Token| !matches!(token, Token::Whitespace(_));
     let mut written: Vec<Token> = Vec::with_capacity(tokens.len());
     let mut rest = tokens.iter().filter(significant).peekable();
+    // A struct column may have the name of the table: a path has at most one qualifier.
+    let mut is_after_qualifier = false;
     while let Some(token) = rest.next() {
+        let follows_qualifier = std::mem::take(&mut is_after_qualifier);
         match token {
             Token::Placeholder(name) => written.extend(parameters.tokens(name)?),
             Token::Word(word) => {
-                let begins_path =
-                    rest.peek() == Some(&&Token::Period) && written.last() != Some(&Token::Period);
+                let begins_path = rest.peek() == Some(&&Token::Period)
+                    && written.last() != Some(&Token::Period)
+                    && !follows_qualifier;
                 let qualifier = qualifiers
                     .iter()
                     .find(|qualifier| begins_path && qualifier.name == word.value);
                 match qualifier.map(|qualifier| qualifier.becomes) {
                     Some(None) => {
                         rest.next();
+                        is_after_qualifier = true;
                     }
                     Some(Some(name)) => written.push(quoted(name)?),
                     None if word.quote_style.is_some() => written.push(quoted(&word.value)?),

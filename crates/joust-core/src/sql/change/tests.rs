@@ -238,6 +238,20 @@ fn literals_of_conditions_keep_their_values() {
     }
 }
 
+/// A path loses the name of the table only once: a struct column may have the same name.
+#[test]
+fn a_struct_column_may_have_the_name_of_the_table() {
+    for (condition, wanted) in [
+        ("t.t.id = 50", "t . id = 50"),
+        ("t.id = t.t.t", "id = t . t"),
+        ("t.id = 50", "id = 50"),
+        ("s.t.id = 50", "s . t . id = 50"),
+    ] {
+        let deleted = change(&format!("DELETE FROM t WHERE {condition}"), &[]);
+        assert_eq!(deleted["predicate"], wanted, "{condition}");
+    }
+}
+
 #[test]
 fn a_merge_is_what_an_insert_can_merge() {
     assert_eq!(
