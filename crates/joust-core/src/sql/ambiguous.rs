@@ -29,33 +29,46 @@ pub fn check(ast: &Ast) -> Result<()> {
 #[derive(Default)]
 struct Scopes {
     names: Vec<Vec<Name>>,
-    /// Where the scopes of the subqueries in a FROM begin, which do not see the tables around them.
-    begins: Vec<usize>,
+    /// The scopes that the current place does not see: a subquery in a FROM sees no other table of this FROM.
+    hidden: Vec<usize>,
     /// Of each query around the current place: whether it is one SELECT, whose tables its ORDER BY sees.
     are_selects: Vec<bool>,
 }
 
 impl Scopes {
-    fn visible(&self) -> &[Vec<Name>] {
-        let begin = self.begins.last().copied().unwrap_or(0);
-        self.names.get(begin..).unwrap_or_default()
+    /// The innermost first.
+    fn visible(&self) -> impl Iterator<Item = &Vec<Name>> {
+        let scopes = self.names.iter().enumerate().rev();
+        scopes.filter_map(|(at, scope)| (!self.hidden.contains(&at)).then_some(scope))
     }
 
-    /// Checks a column or `*` of the table `name`.
+    /// Checks a column by the parts before its name, which are a table, a path of members or both.
+    fn check_column(&self, path: &[String]) -> ControlFlow<Error> {
+        // DataFusion tries the longest name of a table first.
+        for length in (1..=path.len()).rev() {
+            let name = path.get(..length).unwrap_or_default();
+            if self.visible().flatten().any(|other| may_be(other, name)) {
+                return self.check_reference(name);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Checks a reference to the table `name`.
     fn check_reference(&self, name: &[String]) -> ControlFlow<Error> {
         let matches = |scope: &Vec<Name>| -> Vec<Name> {
             let names = scope.iter().filter(|other| may_be(other, name));
             names.cloned().collect()
         };
-        let visible = self.visible();
-        let mut scopes = visible.iter().rev().map(matches);
-        let found = scopes.find(|found| !found.is_empty()).unwrap_or_default();
+        let innermost = self.visible().map(matches).find(|found| !found.is_empty());
+        let found = innermost.unwrap_or_default();
         let [first, others @ ..] = found.as_slice() else {
             return ControlFlow::Continue(());
         };
-        let exact = visible.iter().flatten().filter(|other| *other == name);
+        let exact = self.visible().flatten().filter(|other| *other == name);
         match others.iter().chain(exact).find(|other| *other != first) {
             Some(other) => ControlFlow::Break(refused(first, other)),
+            None if name.len() > first.len() => ControlFlow::Break(too_long(name, first)),
             None => ControlFlow::Continue(()),
         }
     }
@@ -108,14 +121,14 @@ impl Visitor for Scopes {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
         if let TableFactor::Derived { lateral: false, .. } = factor {
-            self.begins.push(self.names.len());
+            self.hidden.push(self.names.len().saturating_sub(1));
         }
         ControlFlow::Continue(())
     }
 
     fn post_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
         if let TableFactor::Derived { lateral: false, .. } = factor {
-            self.begins.pop();
+            self.hidden.pop();
         }
         ControlFlow::Continue(())
     }
@@ -126,7 +139,7 @@ impl Visitor for Scopes {
         };
         let mut name: Name = idents.iter().map(|ident| ident.value.clone()).collect();
         name.pop();
-        self.check_reference(&name)
+        self.check_column(&name)
     }
 }
 
@@ -177,6 +190,14 @@ fn parts(name: &ObjectName) -> Name {
     idents.map(|ident| ident.value.clone()).collect()
 }
 
+fn too_long(name: &[String], table: &[String]) -> Error {
+    let [name, table] = [name, table].map(|name| short(&name.join(".")));
+    Error::invalid(format!(
+        "the query has the table `{table}`, and no table `{name}`: write a member of a struct as column['member'], or \
+         name the table in FROM with all of its parts"
+    ))
+}
+
 fn refused(one: &[String], other: &[String]) -> Error {
     let long = if one.len() > other.len() { one } else { other };
     let alias = long.last().map_or("", String::as_str);
@@ -225,8 +246,22 @@ mod tests {
             "SELECT 1 FROM ns.t JOIN other.t ON ns.t.x = t.x",
             "SELECT 1 FROM ns.t WHERE EXISTS (SELECT 1 FROM t WHERE t.x = ns.t.x)",
             "SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM ns.t WHERE ns.t.x = t.x)",
+            "SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM (SELECT 1 FROM ns.t WHERE ns.t.x = t.x) AS d)",
         ] {
             assert!(refusal(sql).contains("with AS"), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_datafusion_would_take_for_a_table_is_refused() {
+        for sql in [
+            "SELECT a.t.x FROM items AS a JOIN t ON a.id = t.id",
+            "SELECT s.t.x FROM t",
+            "SELECT t.s.t.x FROM t",
+            "SELECT t.t.x FROM t",
+            "SELECT other.t.x FROM t",
+        ] {
+            assert!(refusal(sql).contains("column['member']"), "{sql}");
         }
     }
 
@@ -240,7 +275,9 @@ mod tests {
             "SELECT x FROM t WHERE x IN (SELECT x FROM ns.t)",
             "SELECT x FROM t WHERE EXISTS (SELECT 1 FROM ns.t AS b WHERE b.x = t.x)",
             "SELECT t.x FROM t UNION SELECT t.x FROM ns.t",
-            "SELECT t.s.x FROM t",
+            "SELECT t.s.x, s.x.y FROM t",
+            "SELECT ns.t.s.x FROM ns.t",
+            "SELECT t.s.x FROM ns.t",
             "SELECT s.x FROM t, ns.t2",
             "SELECT x FROM (SELECT t.x FROM ns.t) AS a JOIN t USING (x)",
             "WITH a AS (SELECT t.x FROM ns.t) SELECT x FROM a JOIN t USING (x)",

@@ -1,6 +1,9 @@
-//! Parts of a query that DataFusion parses and does not evaluate. joust refuses them.
+//! Parts of a query that DataFusion parses and does not evaluate, or evaluates wrongly. joust refuses them.
 
-use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, TableFactor};
+use datafusion::sql::sqlparser::ast::{
+    GroupByExpr, JoinConstraint, JoinOperator, Query, Select, SetExpr, SetOperator, SetQuantifier,
+    TableFactor, TableWithJoins,
+};
 
 /// A clause of a query that DataFusion ignores.
 pub fn ignored_clause(query: &Query) -> Option<&'static str> {
@@ -45,6 +48,53 @@ pub fn ignored_option(factor: &TableFactor) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(is_there, name)| is_there.then_some(name))
+}
+
+/// The same for a SELECT.
+pub fn ignored_in_select(select: &Select) -> Option<&'static str> {
+    let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = &select.group_by;
+    [
+        (select.prewhere.is_some(), "PREWHERE"),
+        (!select.connect_by.is_empty(), "CONNECT BY"),
+        (
+            !modifiers.is_empty(),
+            "WITH ROLLUP, WITH CUBE or WITH TOTALS behind GROUP BY",
+        ),
+        (select.select_modifiers.is_some(), "a modifier of SELECT"),
+        (select.value_table_mode.is_some(), "AS VALUE or AS STRUCT"),
+    ]
+    .into_iter()
+    .find_map(|(is_there, name)| is_there.then_some(name))
+}
+
+/// Whether a FROM has a RIGHT or FULL join with USING or NATURAL. DataFusion takes the shared column from the left table
+/// only.
+pub fn shares_columns_of_right(from: &[TableWithJoins]) -> bool {
+    let mut open: Vec<&TableWithJoins> = from.iter().collect();
+    while let Some(tables) = open.pop() {
+        for join in &tables.joins {
+            if let JoinOperator::Right(constraint)
+            | JoinOperator::RightOuter(constraint)
+            | JoinOperator::FullOuter(constraint) = &join.join_operator
+                && matches!(
+                    constraint,
+                    JoinConstraint::Using(_) | JoinConstraint::Natural
+                )
+            {
+                return true;
+            }
+        }
+        let joined = tables.joins.iter().map(|join| &join.relation);
+        for factor in std::iter::once(&tables.relation).chain(joined) {
+            if let TableFactor::NestedJoin {
+                table_with_joins, ..
+            } = factor
+            {
+                open.push(table_with_joins);
+            }
+        }
+    }
+    false
 }
 
 /// Whether a query has INTERSECT ALL or EXCEPT ALL. DataFusion does not count equal rows: its result has too many or too

@@ -12,10 +12,12 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, ObjectName, Query, Statement, TableFactor, Visit, Visitor,
+    Expr, ObjectName, Query, Select, Statement, TableFactor, Visit, Visitor,
 };
 
-use super::ignored::{counts_duplicates, ignored_clause, ignored_option};
+use super::ignored::{
+    counts_duplicates, ignored_clause, ignored_in_select, ignored_option, shares_columns_of_right,
+};
 use crate::error::{Error, Result};
 use crate::names::short;
 use crate::schema::expression::{MAX_GROWTH, Place, Walk};
@@ -172,6 +174,21 @@ impl Visitor for Limits {
             }
             None => self.add_relations(done.relations),
         }
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> Checked {
+        if let Some(clause) = ignored_in_select(select) {
+            return refuse(format!(
+                "{clause} is not available; use WHERE, or GROUP BY ROLLUP (...) and CUBE (...)"
+            ));
+        }
+        if shares_columns_of_right(&select.from) {
+            return refuse(
+                "RIGHT JOIN and FULL JOIN are not available with USING or NATURAL; write ON t.a = u.a, and \
+                 coalesce(t.a, u.a) for the shared column",
+            );
+        }
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> Checked {

@@ -2,8 +2,9 @@
 //!
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size and
 //! [`ignored`] its clauses. [`names`] resolves its names, and [`ambiguous`] refuses those that DataFusion would
-//! confuse. [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose values are not known yet.
-//! [`session`] runs it in bounded memory, over a [`source`] for each of its [`tables`], or over the catalog
+//! confuse, and [`subqueries`] those that it would evaluate wrongly; [`barriers`] stop its optimizer where it would
+//! change the result. [`min_max`] replaces two of its functions. [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose values are not
+//! known yet. [`session`] runs it in bounded memory, over a [`source`] for each of its [`tables`], or over the catalog
 //! ([`information`]); [`registration`] gives each a place in the session. If the caller has a row filter, it runs over
 //! the [`visible_rows`] of a source. [`merge_join`] runs it again if its joins do not fit. [`thread`] runs it outside
 //! of the engine's threads. [`run`] does all of it for one request, and [`written`] for the rows that a change writes;
@@ -12,6 +13,7 @@
 //! them. [`functions`] lists what a statement may call.
 
 mod ambiguous;
+mod barriers;
 mod bound;
 mod bound_rows;
 mod change;
@@ -20,6 +22,7 @@ mod ignored;
 mod information;
 mod limits;
 mod merge_join;
+mod min_max;
 mod names;
 mod output;
 mod parameters;
@@ -35,11 +38,14 @@ mod search;
 pub mod session;
 mod source;
 mod statement;
+mod subqueries;
 mod tables;
 mod thread;
 mod unbound;
 mod visible_rows;
 mod written;
+#[cfg(test)]
+mod wrong_answers_tests;
 
 pub use bound::request_body;
 pub use bound_rows::{BoundRows, takes_rows};

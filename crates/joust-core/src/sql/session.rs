@@ -12,6 +12,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use lance_datafusion::udf::register_functions;
 
 use super::merge_join::with_rule;
+use super::min_max;
 use crate::error::Result;
 
 /// Catalog and schema of tables whose name has one part, in the sessions of workers. `"".t` is in them, too.
@@ -65,6 +66,7 @@ pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContex
     }
     let context = SessionContext::new_with_state(state.build());
     register_functions(&context);
+    min_max::register(&context);
     Ok(context)
 }
 

@@ -14,7 +14,7 @@ use super::parameters::{Given, Parameters};
 use super::registration::register;
 use super::search::{self, OpenSearch, OpenTable, Searches};
 use super::unbound::Unbound;
-use super::{limits, refused};
+use super::{barriers, limits, refused, subqueries};
 use crate::error::{Error, Result};
 use crate::names::short;
 use crate::schema::expression::{self, Place};
@@ -201,12 +201,14 @@ impl Statement {
             .statement_to_plan(self.parsed)
             .await
             .map_err(Error::of_input)?;
+        subqueries::check(&plan)?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
             .with_allow_statements(false)
             .verify_plan(&plan)
             .map_err(|_| Error::invalid("the query is more than a SELECT; leave INTO out"))?;
+        let plan = barriers::place(plan).map_err(Error::of_input)?;
         Ok(DataFrame::new(state, plan))
     }
 }

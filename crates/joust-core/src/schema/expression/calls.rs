@@ -1,7 +1,7 @@
 //! Calls of functions: the allowed functions and arguments, and the size of their results.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArgumentClause, FunctionArguments, WindowType,
+    Expr, Function, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, WindowType,
 };
 
 use super::functions::{self, Makes, Place, Sized};
@@ -23,6 +23,28 @@ const LOOKUPS: &[&str] = &["array_has", "array_contains", "list_has", "list_cont
 /// One value of many rows counts as this many times its row.
 const COLLECTED: u64 = 8;
 
+/// Whether a call has nothing but its arguments.
+fn is_plain(function: &Function) -> bool {
+    has_no_clauses(function)
+        && match &function.args {
+            FunctionArguments::List(list) => is_plain_list(list),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => true,
+        }
+}
+
+fn has_no_clauses(function: &Function) -> bool {
+    function.filter.is_none()
+        && function.over.is_none()
+        && function.null_treatment.is_none()
+        && function.within_group.is_empty()
+        && matches!(function.parameters, FunctionArguments::None)
+        && !function.uses_odbc_syntax
+}
+
+fn is_plain_list(list: &FunctionArgumentList) -> bool {
+    list.duplicate_treatment.is_none() && list.clauses.is_empty()
+}
+
 impl Walk {
     pub(super) fn call(&mut self, function: &Function, depth: usize) -> Result<Size> {
         let name = match function.name.0.as_slice() {
@@ -41,14 +63,24 @@ impl Walk {
             return Err(unavailable(&name));
         };
         self.is_immutable &= known.is_immutable;
+        // Aggregates and window functions are only in views.
+        let is_scalar = functions::find(&name, Place::Rows).is_some();
+        if self.place == Place::View && is_scalar && !is_plain(function) {
+            return Err(Error::invalid(format!(
+                "`{}` is no aggregate and no window function: leave out FILTER, OVER, DISTINCT, ORDER BY and IGNORE NULLS",
+                short(&name)
+            )));
+        }
+        if !matches!(function.parameters, FunctionArguments::None) {
+            return Err(unknown("a second list of arguments"));
+        }
         self.aggregate_clauses(function, depth)?;
         let list = match &function.args {
             FunctionArguments::None => return Ok(Size::SMALL),
             FunctionArguments::Subquery(_) => return Err(unknown("a query as an argument")),
             FunctionArguments::List(list) => list,
         };
-        let is_plain = list.duplicate_treatment.is_none() && list.clauses.is_empty();
-        if self.place == Place::Rows && !is_plain {
+        if self.place == Place::Rows && !is_plain_list(list) {
             return Err(unknown("a DISTINCT or ORDER BY in a function"));
         }
         let mut arguments = Vec::with_capacity(list.args.len());
@@ -88,13 +120,7 @@ impl Walk {
 
     /// The clauses around the arguments of an aggregate.
     fn aggregate_clauses(&mut self, function: &Function, depth: usize) -> Result<()> {
-        let is_plain = function.filter.is_none()
-            && function.over.is_none()
-            && function.null_treatment.is_none()
-            && function.within_group.is_empty()
-            && matches!(function.parameters, FunctionArguments::None)
-            && !function.uses_odbc_syntax;
-        if is_plain {
+        if has_no_clauses(function) {
             return Ok(());
         }
         if self.place == Place::Rows {

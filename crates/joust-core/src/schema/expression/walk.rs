@@ -108,6 +108,7 @@ impl Walk {
                 small(inner(right))
             }
             Expr::InList { expr, list, .. } => {
+                refuse_row(expr)?;
                 inner(expr)?;
                 for item in list {
                     inner(item)?;
@@ -118,6 +119,7 @@ impl Walk {
             Expr::Between {
                 expr, low, high, ..
             } => {
+                refuse_row(expr)?;
                 inner(expr)?;
                 inner(low)?;
                 small(inner(high))
@@ -154,6 +156,8 @@ impl Walk {
                     self.conditions(expr, op, depth, is_balanced)
                 }
                 _ => {
+                    refuse_row(left)?;
+                    refuse_row(right)?;
                     let (left, right) = (inner(left)?, inner(right)?);
                     self.comparisons += usize::from(*op == BinaryOperator::Eq);
                     self.operator(op, left, right)
@@ -275,7 +279,10 @@ impl Walk {
             Expr::Function(function) => self.call(function, depth),
             // The content is checked separately as a query.
             Expr::Exists { .. } | Expr::Subquery(_) if is_view => Ok(Size::COLUMN),
-            Expr::InSubquery { expr, .. } if is_view => small(inner(expr)),
+            Expr::InSubquery { expr, .. } if is_view => {
+                refuse_row(expr)?;
+                small(inner(expr))
+            }
             Expr::GroupingSets(sets) | Expr::Cube(sets) | Expr::Rollup(sets) if is_view => {
                 for part in sets.iter().flatten() {
                     inner(part)?;
@@ -292,6 +299,17 @@ impl Walk {
             )),
             _ => Err(unknown("a form")),
         }
+    }
+}
+
+/// DataFusion compares rows with NULL as a value: `(1, NULL) = (1, NULL)` would be true.
+fn refuse_row(operand: &Expr) -> Result<()> {
+    match operand {
+        Expr::Tuple(_) => Err(Error::invalid(
+            "rows of values such as (a, b) cannot be compared: compare each column",
+        )),
+        Expr::Nested(inner) => refuse_row(inner),
+        _ => Ok(()),
     }
 }
 

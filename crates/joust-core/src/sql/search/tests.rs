@@ -348,15 +348,15 @@ fn only_the_select_of_the_search_restricts_it() {
             None,
         ),
         (
-            format!("SELECT * FROM {SEARCH} s RIGHT JOIN u USING (id) WHERE year > 1"),
+            format!("SELECT * FROM {SEARCH} s RIGHT JOIN u ON s.id = u.id WHERE year > 1"),
             None,
         ),
         (
-            format!("SELECT * FROM u RIGHT JOIN {SEARCH} s USING (id) WHERE year > 1"),
+            format!("SELECT * FROM u RIGHT JOIN {SEARCH} s ON s.id = u.id WHERE year > 1"),
             some(),
         ),
         (
-            format!("SELECT * FROM u FULL JOIN {SEARCH} s USING (id) WHERE year > 1"),
+            format!("SELECT * FROM u FULL JOIN {SEARCH} s ON s.id = u.id WHERE year > 1"),
             None,
         ),
         (

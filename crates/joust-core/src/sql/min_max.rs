@@ -1,0 +1,145 @@
+//! `min` and `max` of floats in groups, in the order of ORDER BY.
+//!
+//! In groups, DataFusion 54.1 takes the newer value if one of two is NaN, so that the result depends on the order of the
+//! rows, and begins with the largest finite value, which hides an infinity. Without groups it uses the total order of
+//! IEEE 754: NaN is the largest value. These functions use that order everywhere.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, FieldRef, Float16Type, Float32Type, Float64Type,
+};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF,
+    SetMonotonicity, Signature, StatisticsArgs,
+};
+use datafusion::prelude::SessionContext;
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
+
+type F16 = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// Replaces the functions of a session.
+pub fn register(context: &SessionContext) {
+    for (function, wanted) in [
+        (min_udaf(), Ordering::Less),
+        (max_udaf(), Ordering::Greater),
+    ] {
+        context.register_udaf(AggregateUDF::from(Ordered { function, wanted }));
+    }
+}
+
+/// `min` or `max` of DataFusion with other accumulators for floats in groups.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Ordered {
+    function: Arc<AggregateUDF>,
+    /// What a value is, compared with the result until then, if it replaces that.
+    wanted: Ordering,
+}
+
+impl Ordered {
+    fn inner(&self) -> &dyn AggregateUDFImpl {
+        self.function.inner().as_ref()
+    }
+
+    /// `first`: the value that every other replaces.
+    fn accumulator_of<T: ArrowPrimitiveType + Send>(
+        &self,
+        first: T::Native,
+        compare: fn(&T::Native, &T::Native) -> Ordering,
+    ) -> Box<dyn GroupsAccumulator> {
+        let wanted = self.wanted;
+        let take = move |result: &mut T::Native, value: T::Native| {
+            if compare(&value, result) == wanted {
+                *result = value;
+            }
+        };
+        let accumulator = PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, take);
+        Box::new(accumulator.with_starting_value(first))
+    }
+}
+
+impl AggregateUDFImpl for Ordered {
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        // The total order of floats is that of their bits: the NaNs with all bits set are its ends.
+        let is_max = self.wanted == Ordering::Greater;
+        Ok(match args.return_field.data_type() {
+            DataType::Float16 => {
+                let first = F16::from_bits(if is_max { u16::MAX } else { u16::MAX >> 1 });
+                self.accumulator_of::<Float16Type>(first, F16::total_cmp)
+            }
+            DataType::Float32 => {
+                let first = f32::from_bits(if is_max { u32::MAX } else { u32::MAX >> 1 });
+                self.accumulator_of::<Float32Type>(first, f32::total_cmp)
+            }
+            DataType::Float64 => {
+                let first = f64::from_bits(if is_max { u64::MAX } else { u64::MAX >> 1 });
+                self.accumulator_of::<Float64Type>(first, f64::total_cmp)
+            }
+            _ => return self.inner().create_groups_accumulator(args),
+        })
+    }
+
+    fn name(&self) -> &str {
+        self.inner().name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner().signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner().return_type(types)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner().coerce_types(types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner().accumulator(args)
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner().create_sliding_accumulator(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.inner().groups_accumulator_supported(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.inner().state_fields(args)
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.inner().is_descending()
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner().order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        self.inner().reverse_expr()
+    }
+
+    fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
+        self.inner().value_from_stats(args)
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner().set_monotonicity(data_type)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner().documentation()
+    }
+}

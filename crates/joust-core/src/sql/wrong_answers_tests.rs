@@ -1,0 +1,217 @@
+//! Statements for which DataFusion alone gives wrong rows: each is refused, or its rows are those of the SQL standard.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::util::display::array_value_to_string;
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+
+use super::parameters::Given;
+use super::session;
+use super::statement::Statement;
+use crate::error::Result;
+
+type Column<'a> = (&'a str, &'a [Option<i64>]);
+
+fn table(columns: &[Column<'_>]) -> Arc<dyn TableProvider> {
+    let columns = columns.iter().map(|(name, values)| {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter(values.iter().copied()));
+        (*name, values, true)
+    });
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap())
+}
+
+/// `t(a, b)` is (1, 1), (2, 2), (NULL, 3), and `u(a, d)` is (1, 7), (NULL, 8), (9, 9).
+fn named(name: &str) -> Arc<dyn TableProvider> {
+    match name {
+        "t" => table(&[
+            ("a", &[Some(1), Some(2), None]),
+            ("b", &[Some(1), Some(2), Some(3)]),
+        ]),
+        _ => table(&[
+            ("a", &[Some(1), None, Some(9)]),
+            ("d", &[Some(7), Some(8), Some(9)]),
+        ]),
+    }
+}
+
+/// The values of the first column in text.
+async fn rows(sql: &str) -> Result<Vec<String>> {
+    let context = session::for_planning()?;
+    let statement = Statement::new(sql, Given::Values(&[], &[]))?;
+    let tables = statement.tables()?.into_iter().map(|name| {
+        let provider = named(name.name.last().unwrap());
+        (name, provider)
+    });
+    let tables = tables.collect();
+    let frame = statement.plan(&context, tables).await?;
+    let batches = frame.collect().await?;
+    let values = batches.iter().flat_map(|batch| {
+        (0..batch.num_rows()).map(|row| array_value_to_string(batch.column(0), row).unwrap())
+    });
+    Ok(values.collect())
+}
+
+#[tokio::test]
+async fn statements_with_wrong_answers_are_refused() {
+    for (sql, reason) in [
+        ("SELECT a FROM t RIGHT JOIN u USING (a)", "coalesce"),
+        ("SELECT a FROM t FULL JOIN u USING (a)", "coalesce"),
+        ("SELECT a FROM t NATURAL FULL JOIN u", "coalesce"),
+        (
+            "SELECT 1 FROM (t RIGHT JOIN u USING (a)) CROSS JOIN t AS v",
+            "coalesce",
+        ),
+        ("SELECT b FROM t PREWHERE b = 1", "PREWHERE"),
+        (
+            "SELECT b FROM t START WITH b = 1 CONNECT BY b = a",
+            "CONNECT BY",
+        ),
+        ("SELECT b FROM t GROUP BY b WITH ROLLUP", "ROLLUP"),
+        ("SELECT abs(b) FILTER (WHERE b > 2) AS x FROM t", "FILTER"),
+        ("SELECT abs(DISTINCT b) AS x FROM t", "DISTINCT"),
+        ("SELECT abs(b) OVER () AS x FROM t", "OVER"),
+        ("SELECT b FROM t WHERE (a, b) <> (1, 1)", "each column"),
+        (
+            "SELECT b FROM t WHERE (a, b) NOT IN ((1, 1))",
+            "each column",
+        ),
+        ("SELECT b FROM t WHERE ((a, b)) = (1, NULL)", "each column"),
+        (
+            "SELECT b FROM t WHERE a NOT IN (SELECT a FROM u) OR b = 100",
+            "EXISTS",
+        ),
+        (
+            "SELECT b FROM t WHERE (a IN (SELECT a FROM u)) IS NULL",
+            "EXISTS",
+        ),
+        (
+            "SELECT b FROM t WHERE NOT (b > 0 AND a IN (SELECT a FROM u))",
+            "EXISTS",
+        ),
+        (
+            "SELECT b FROM t WHERE a NOT IN (SELECT u.a FROM u WHERE u.d > t.b)",
+            "EXISTS",
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.a = t.a)",
+            "an aggregate",
+        ),
+        (
+            "SELECT b FROM t WHERE 0 IN (SELECT count(*) FROM u WHERE u.a = t.a)",
+            "an aggregate",
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a OFFSET 5)",
+            "OFFSET",
+        ),
+        (
+            "SELECT b FROM t WHERE 1 IN (SELECT row_number() OVER (ORDER BY d) FROM u WHERE u.a = t.a)",
+            "a window",
+        ),
+        (
+            "SELECT 'x' AS k, count(*) AS n FROM t WHERE b > 9 GROUP BY 1",
+            "GROUP BY",
+        ),
+    ] {
+        let error = rows(sql).await.err();
+        let message = error.as_ref().map_or("", |error| error.message());
+        assert!(message.contains(reason), "{sql}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn statements_like_them_have_the_right_answers() {
+    for (sql, wanted) in [
+        (
+            "SELECT coalesce(t.a, u.a) AS x FROM t RIGHT JOIN u ON t.a = u.a ORDER BY d",
+            vec!["1", "", "9"],
+        ),
+        (
+            "SELECT a FROM t LEFT JOIN u USING (a) ORDER BY b",
+            vec!["1", "2", ""],
+        ),
+        (
+            "SELECT b FROM t WHERE a IN (SELECT a FROM u) OR b = 2 ORDER BY b",
+            vec!["1", "2"],
+        ),
+        ("SELECT b FROM t WHERE a NOT IN (SELECT a FROM u)", vec![]),
+        (
+            "SELECT b FROM t WHERE a NOT IN (SELECT a FROM u WHERE a > 1) ORDER BY b",
+            vec!["1", "2"],
+        ),
+        (
+            "SELECT b FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.a = t.a) ORDER BY b",
+            vec!["2", "3"],
+        ),
+        (
+            "SELECT b FROM t WHERE (SELECT count(*) FROM u WHERE u.a = t.a) = 0 ORDER BY b",
+            vec!["2", "3"],
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT count(*) FROM u) ORDER BY b",
+            vec!["1", "2", "3"],
+        ),
+        (
+            "SELECT n FROM (SELECT 1 AS a, count(*) AS n FROM t) AS z WHERE a = 2",
+            vec![],
+        ),
+        (
+            "SELECT k FROM (SELECT 'x' AS k, max(b) AS n FROM t UNION ALL SELECT 'y', min(b) FROM t) AS z \
+             WHERE k = 'y'",
+            vec!["y"],
+        ),
+        (
+            "SELECT n FROM (SELECT 1 AS a, count(*) AS n FROM t) AS z JOIN u ON z.a = 2 AND u.a = n",
+            vec![],
+        ),
+        (
+            "SELECT b FROM t WHERE b IN (SELECT n FROM (SELECT 1 AS a, count(*) AS n FROM u) AS z WHERE a = 2)",
+            vec![],
+        ),
+        ("SELECT count(*) AS n FROM t HAVING count(*) > 3", vec![]),
+        (
+            "SELECT count(*) AS n FROM t GROUP BY ROLLUP (a) ORDER BY n",
+            vec!["1", "1", "1", "3"],
+        ),
+        ("SELECT abs(b) AS x FROM t WHERE b = 1", vec!["1"]),
+        (
+            "SELECT sum(DISTINCT b) FILTER (WHERE b > 1) AS x FROM t",
+            vec!["5"],
+        ),
+    ] {
+        assert_eq!(rows(sql).await.unwrap(), wanted, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn the_order_of_rows_does_not_matter_for_min_and_max_of_floats() {
+    for (values, least, greatest) in [
+        ("(1.0), ('NaN'), (2.0)", "1.0", "NaN"),
+        ("('NaN'), (1.0), (2.0)", "1.0", "NaN"),
+        ("(2.0), (1.0), ('NaN')", "1.0", "NaN"),
+        ("(NULL), ('NaN')", "NaN", "NaN"),
+        ("('-inf'), (NULL)", "-inf", "-inf"),
+        ("('inf'), ('inf')", "inf", "inf"),
+        ("(NULL), (NULL)", "", ""),
+    ] {
+        for float in ["FLOAT", "DOUBLE"] {
+            let from = format!(
+                "(SELECT 1 AS k, CAST(CAST(column1 AS VARCHAR) AS {float}) AS x FROM (VALUES {values}) AS v)"
+            );
+            for (function, wanted) in [("min", least), ("max", greatest)] {
+                for sql in [
+                    format!("SELECT {function}(x) AS m FROM {from} AS w GROUP BY k"),
+                    format!("SELECT {function}(x) AS m FROM {from} AS w"),
+                    format!(
+                        "SELECT m FROM (SELECT {function}(x) OVER (ORDER BY k) AS m FROM {from} AS w) AS o LIMIT 1"
+                    ),
+                ] {
+                    assert_eq!(rows(&sql).await.unwrap(), [wanted], "{sql}");
+                }
+            }
+        }
+    }
+}
