@@ -4,10 +4,10 @@
  */
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { npmLicences } from "../packages/licences.mjs";
-import { BUNDLED } from "./bundled.mjs";
+import { BUNDLED, PACKAGE_CHUNKS } from "./bundled.mjs";
 import { root } from "./paths.mjs";
 
 /** The program, the worker thread, and the library `joust/engine`. */
@@ -39,11 +39,15 @@ export async function bundle(modules, dist) {
     entryFileNames: "[name].js",
     chunkFileNames: (chunk) => `chunks/${chunkName(chunk)}.js`,
     codeSplitting: {
-      groups: BUNDLED.map((name) => ({ name: basename(name), test: pathsIn(name) })),
+      groups: Object.entries(PACKAGE_CHUNKS).map(([name, packages]) => ({
+        name,
+        test: pathsIn(packages),
+      })),
     },
   });
   await build.close();
   checkImports(output);
+  checkPackages(output);
   for (const name of DECLARATIONS) copyFileSync(join(modules, name), join(dist, name));
   // The bundle also contains a few lines of rolldown.
   const licences = npmLicences("The files of joust contain these npm packages.", [
@@ -59,8 +63,11 @@ function chunkName({ name, moduleIds }) {
   return isPackage || moduleIds.length < LARGE ? name : "server";
 }
 
-/** Matches the paths of the modules of a package. */
-const pathsIn = (name) => new RegExp(["node_modules", ...name.split("/"), ""].join("[\\\\/]"));
+/** Matches the paths of the modules of packages. */
+function pathsIn(packages) {
+  const names = packages.map((name) => name.replace("/", "[\\\\/]")).join("|");
+  return new RegExp(`node_modules[\\\\/](?:${names})[\\\\/]`);
+}
 
 /**
  * Whether the bundle imports a module in place of containing it. rolldown asks twice: for the text of the import, and
@@ -84,6 +91,14 @@ function checkImports(output) {
       `the bundle imports ${id}: add the package to dependencies of package.json, or to BUNDLED of scripts/build/bundled.mjs`,
     );
   }
+}
+
+/** Requires that the bundle contains each package of `BUNDLED`: the licences and the bill of materials list them. */
+function checkPackages(output) {
+  const modules = output.flatMap((file) => file.moduleIds ?? []);
+  const unused = BUNDLED.find((name) => !modules.some((id) => pathsIn([name]).test(id)));
+  if (unused === undefined) return;
+  throw new Error(`the bundle has no module of ${unused}: remove it in scripts/build/bundled.mjs`);
 }
 
 const isPackage = (id) => /^[@a-z]/i.test(id) && !isBuiltin(id);

@@ -5,6 +5,6 @@
 import { spawnSync } from "node:child_process";
 import { inShippedFolder } from "./shipped.mjs";
 
-const audit = ["audit", "--package-lock-only", "--omit=dev", "--audit-level=moderate"];
+const audit = ["audit", "--package-lock-only", "--audit-level=moderate"];
 const { status } = inShippedFolder((cwd) => spawnSync("npm", audit, { cwd, stdio: "inherit" }));
 process.exitCode = status ?? 1;

@@ -31,7 +31,7 @@ function check(file) {
 }
 
 const npm = join(folder, `${name}-${version}.npm.cdx.json`);
-const sbom = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only"];
+const sbom = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"];
 inShippedFolder((shipped) => writeFileSync(npm, output("npm", sbom, shipped)));
 check(npm);
 

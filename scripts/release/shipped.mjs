@@ -1,35 +1,35 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BUNDLED } from "../build/bundled.mjs";
 import { root } from "../build/paths.mjs";
 
 /**
- * package.json and package-lock.json as if npm installed the packages of the bundle. npm would omit them, as packages
- * of `devDependencies`, from a bill of materials and from the audit of an installation.
+ * package.json as if npm installed the packages of the bundle, and without tools. npm would omit the former, as packages
+ * of `devDependencies`, from a bill of materials and from the audit of an installation, and with `--omit dev` also what a
+ * tool and a dependency have in common.
  */
-export function withBundled(manifest, lock, bundled = BUNDLED) {
-  const dependencies = { ...manifest.dependencies };
-  const devDependencies = { ...manifest.devDependencies };
-  const packages = { ...lock.packages };
-  for (const name of bundled) {
-    dependencies[name] = devDependencies[name];
-    delete devDependencies[name];
-    const { dev: _, ...installed } = packages[`node_modules/${name}`];
-    packages[`node_modules/${name}`] = installed;
-  }
-  packages[""] = { ...packages[""], dependencies, devDependencies };
-  return { manifest: { ...manifest, dependencies, devDependencies }, lock: { ...lock, packages } };
+export function withBundled(manifest, bundled = BUNDLED) {
+  const { devDependencies, ...shipped } = manifest;
+  const isBundled = ([name]) => bundled.includes(name);
+  const required = Object.entries(devDependencies).filter(isBundled);
+  return {
+    ...shipped,
+    dependencies: { ...manifest.dependencies, ...Object.fromEntries(required) },
+  };
 }
 
-/** Calls `work` with a temporary folder that has the two files. */
+/** Calls `work` with a temporary folder that has this package.json, and a package-lock.json with the same versions. */
 export function inShippedFolder(work) {
-  const read = (name) => JSON.parse(readFileSync(join(root, name), "utf8"));
-  const { manifest, lock } = withBundled(read("package.json"), read("package-lock.json"));
   const folder = mkdtempSync(join(tmpdir(), "joust-shipped-"));
   try {
-    writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-    writeFileSync(join(folder, "package-lock.json"), JSON.stringify(lock));
+    const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    writeFileSync(join(folder, "package.json"), JSON.stringify(withBundled(manifest)));
+    copyFileSync(join(root, "package-lock.json"), join(folder, "package-lock.json"));
+    // Removes the tools from package-lock.json. It needs no registry.
+    const prune = ["install", "--package-lock-only", "--ignore-scripts", "--offline", "--no-audit"];
+    execFileSync("npm", prune, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
     return work(folder);
   } finally {
     rmSync(folder, { recursive: true });
