@@ -1,12 +1,16 @@
-//! `min` and `max` of floats in groups, in the order of ORDER BY.
+//! `min` and `max` of floats in groups, and over moving frames of a window.
 //!
 //! In groups, DataFusion 54.1 takes the newer value if one of two is NaN, so that the result depends on the order of the
 //! rows, and begins with the largest finite value, which hides an infinity. Without groups it uses the total order of
-//! IEEE 754: NaN is the largest value. These functions use that order everywhere.
+//! IEEE 754, as ORDER BY does: a positive NaN is the largest value, and a negative one the smallest. These functions use
+//! that order everywhere.
+//!
+//! Over a frame without values, DataFusion returns the result of an earlier frame. Here it is NULL.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, FieldRef, Float16Type, Float32Type, Float64Type,
 };
@@ -33,7 +37,58 @@ pub fn register(context: &SessionContext) {
     }
 }
 
-/// `min` or `max` of DataFusion with other accumulators for floats in groups.
+/// An accumulator whose result is NULL while its frame has no value.
+#[derive(Debug)]
+struct Sliding {
+    accumulator: Box<dyn Accumulator>,
+    /// The number of values in the frame that are not NULL.
+    values: usize,
+    null: ScalarValue,
+}
+
+fn count_values(values: &[ArrayRef]) -> usize {
+    values
+        .first()
+        .map_or(0, |values| values.len() - values.logical_null_count())
+}
+
+impl Accumulator for Sliding {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.values += count_values(values);
+        self.accumulator.update_batch(values)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.values = self.values.saturating_sub(count_values(values));
+        self.accumulator.retract_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        match self.values {
+            0 => Ok(self.null.clone()),
+            _ => self.accumulator.evaluate(),
+        }
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.accumulator.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.accumulator.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.values += count_values(states);
+        self.accumulator.merge_batch(states)
+    }
+}
+
+/// `min` or `max` of DataFusion with other accumulators.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ordered {
     function: Arc<AggregateUDF>,
@@ -108,7 +163,12 @@ impl AggregateUDFImpl for Ordered {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.inner().create_sliding_accumulator(args)
+        let null = ScalarValue::try_from(args.return_field.data_type())?;
+        Ok(Box::new(Sliding {
+            accumulator: self.inner().create_sliding_accumulator(args)?,
+            values: 0,
+            null,
+        }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {

@@ -1,16 +1,17 @@
 //! SQL over named tables: statements of clients, and the parts that views share with them.
 //!
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size and
-//! [`ignored`] its clauses. [`names`] resolves its names, and [`ambiguous`] refuses those that DataFusion would
-//! confuse, and [`subqueries`] those that it would evaluate wrongly; [`barriers`] stop its optimizer where it would
-//! change the result. [`min_max`] replaces two of its functions. [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose values are not
-//! known yet. [`session`] runs it in bounded memory, over a [`source`] for each of its [`tables`], or over the catalog
-//! ([`information`]); [`registration`] gives each a place in the session. If the caller has a row filter, it runs over
-//! the [`visible_rows`] of a source. [`merge_join`] runs it again if its joins do not fit. [`thread`] runs it outside
-//! of the engine's threads. [`run`] does all of it for one request, and [`written`] for the rows that a change writes;
-//! [`bound_rows`] are several rows of parameters. The [`rows`] have [`plain`] types, and [`output`] encodes them.
-//! [`search`] has the searches of a statement. [`change`] describes statements that change something; the server does
-//! them. [`functions`] lists what a statement may call.
+//! [`ignored`] its clauses. [`names`] resolves its names, and [`ambiguous`] refuses those that DataFusion would confuse,
+//! and [`subqueries`] those that it would evaluate wrongly; [`barriers`] change a plan, with [`nullable`], where its
+//! optimizer would change the result. [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose
+//! values are not known yet. [`session`] runs it in bounded memory, with the [`rules`] of the optimizer and the functions
+//! of [`min_max`], over a [`source`] for each of its [`tables`], or over the catalog ([`information`]);
+//! [`registration`] gives each a place in the session. If the caller has a row filter, it runs over the [`visible_rows`]
+//! of a source. [`merge_join`] runs it again if its joins do not fit. [`thread`] runs it outside of the engine's threads.
+//! [`run`] does all of it for one request, and [`written`] for the rows that a change writes; [`bound_rows`] are several
+//! rows of parameters. The [`rows`] have [`plain`] types, and [`output`] encodes them. [`search`] has the searches of a
+//! statement. [`change`] describes statements that change something; the server does them. [`functions`] lists what a
+//! statement may call.
 
 mod ambiguous;
 mod barriers;
@@ -24,6 +25,7 @@ mod limits;
 mod merge_join;
 mod min_max;
 mod names;
+mod nullable;
 mod output;
 mod parameters;
 mod placeholders;
@@ -33,6 +35,7 @@ mod registration;
 mod request;
 mod result;
 mod rows;
+mod rules;
 mod run;
 mod search;
 pub mod session;

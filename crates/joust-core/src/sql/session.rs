@@ -7,12 +7,11 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use lance_datafusion::udf::register_functions;
 
 use super::merge_join::with_rule;
-use super::min_max;
+use super::{min_max, rules};
 use crate::error::Result;
 
 /// Catalog and schema of tables whose name has one part, in the sessions of workers. `"".t` is in them, too.
@@ -26,13 +25,15 @@ pub const UNQUALIFIED: &str = "/";
 pub const MEMORY: usize = 256 << 20;
 /// What a session has in place of DataFusion's defaults, without its limits and [`UNQUALIFIED`]. Workers of jobs get
 /// these options too, so that a text means the same to them.
-pub const OPTIONS: [(&str, &str); 6] = [
+pub const OPTIONS: [(&str, &str); 7] = [
     ("datafusion.catalog.default_catalog", CATALOG),
     ("datafusion.catalog.default_schema", SCHEMA),
     // Rows. Results of functions are allocated per batch and outside of `MEMORY`, so a small number of rows bounds them.
     ("datafusion.execution.batch_size", "1024"),
     // A recursion may be infinite.
     ("datafusion.execution.enable_recursive_ctes", "false"),
+    // It loses groups whose minimum or maximum is NULL, and knows no NaN (DataFusion 54.1).
+    ("datafusion.optimizer.enable_topk_aggregation", "false"),
     // Names are case-sensitive.
     ("datafusion.sql_parser.enable_ident_normalization", "false"),
     (
@@ -56,14 +57,17 @@ pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContex
         .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_max_temp_directory_size(disk))
         .build_arc()?;
-    let mut state = SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .with_default_features();
+    let mut physical = rules::physical();
     if concurrency > 1 {
         // DataFusion's own merge joins would lose the nulls of NOT IN.
-        state = state.with_physical_optimizer_rules(with_rule(PhysicalOptimizer::new().rules));
+        physical = with_rule(physical);
     }
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_optimizer_rules(rules::logical())
+        .with_physical_optimizer_rules(physical);
     let context = SessionContext::new_with_state(state.build());
     register_functions(&context);
     min_max::register(&context);

@@ -201,7 +201,6 @@ impl Statement {
             .statement_to_plan(self.parsed)
             .await
             .map_err(Error::of_input)?;
-        subqueries::check(&plan)?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -209,6 +208,7 @@ impl Statement {
             .verify_plan(&plan)
             .map_err(|_| Error::invalid("the query is more than a SELECT; leave INTO out"))?;
         let plan = barriers::place(plan).map_err(Error::of_input)?;
+        subqueries::check(&plan)?;
         Ok(DataFrame::new(state, plan))
     }
 }

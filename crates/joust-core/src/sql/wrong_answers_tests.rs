@@ -112,8 +112,47 @@ async fn statements_with_wrong_answers_are_refused() {
             "a window",
         ),
         (
-            "SELECT 'x' AS k, count(*) AS n FROM t WHERE b > 9 GROUP BY 1",
-            "GROUP BY",
+            "SELECT b FROM t WHERE (SELECT min(a) FROM u HAVING min(a) > 99) NOT IN (SELECT a FROM u) OR b = 1",
+            "EXISTS",
+        ),
+        (
+            "SELECT b FROM t WHERE 77 NOT IN (SELECT a FROM u)",
+            "a column on its left",
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM t AS x JOIN t AS y ON x.a = y.b \
+             WHERE y.a = t.a AND x.a <> t.b)",
+            "confuses two columns `a`",
+        ),
+        (
+            "SELECT b FROM t WHERE a IN (SELECT x.a FROM t AS x JOIN u AS y ON x.b = y.d WHERE y.a = t.a)",
+            "confuses two columns `a`",
+        ),
+        (
+            "SELECT t.b, n FROM t JOIN LATERAL (SELECT row_number() OVER (ORDER BY d) AS n FROM u WHERE u.a = t.a) AS q \
+             ON true",
+            "a window",
+        ),
+        (
+            "SELECT (SELECT max(d) FROM u WHERE u.a = t.a HAVING count(*) = 0) AS n FROM t",
+            "an aggregate",
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.a = t.a GROUP BY ROLLUP (u.d))",
+            "ROLLUP",
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u LEFT JOIN (SELECT * FROM t AS v WHERE v.b = t.a) AS v \
+             ON u.a = v.b)",
+            "an outer join",
+        ),
+        (
+            "SELECT b FROM t WHERE a IS DISTINCT FROM 1 AND b = 2",
+            "parentheses",
+        ),
+        (
+            "SELECT b FROM t WHERE a IS NOT DISTINCT FROM 1 OR b = 2",
+            "parentheses",
         ),
     ] {
         let error = rows(sql).await.err();
@@ -173,6 +212,81 @@ async fn statements_like_them_have_the_right_answers() {
         ),
         ("SELECT count(*) AS n FROM t HAVING count(*) > 3", vec![]),
         (
+            "SELECT k FROM (SELECT 'x' AS k, a, count(*) AS n FROM t GROUP BY ROLLUP (a)) AS q WHERE k = 'y'",
+            vec![],
+        ),
+        (
+            "SELECT b FROM t WHERE 7 IN (SELECT 8 AS z FROM (SELECT max(a) AS m FROM u WHERE a > 99) AS q)",
+            vec![],
+        ),
+        (
+            "SELECT (SELECT count(u.d) FROM u, (SELECT 1 AS k, count(*) AS n FROM t) AS q WHERE q.k = 2 AND u.a = t.b) \
+             AS n FROM t ORDER BY b",
+            vec!["0", "0", "0"],
+        ),
+        (
+            "SELECT 'x' AS k, count(*) AS n FROM t WHERE b > 9 GROUP BY 1",
+            vec![],
+        ),
+        (
+            "SELECT 'x' AS k, count(*) AS n FROM t GROUP BY 1",
+            vec!["x"],
+        ),
+        (
+            "SELECT count(*) AS n FROM t WHERE b > 9 GROUP BY coalesce(1, a)",
+            vec![],
+        ),
+        (
+            "SELECT count(DISTINCT 1) AS n, min(a) AS m FROM t WHERE b > 9",
+            vec!["0"],
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT * FROM t AS x JOIN u ON x.b = u.a WHERE u.a = t.a) ORDER BY b",
+            vec!["1"],
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM (SELECT a, row_number() OVER (ORDER BY d) AS n FROM u) AS q \
+             WHERE n = 1 AND q.a = t.a)",
+            vec!["1"],
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1 OFFSET 0)",
+            vec!["1"],
+        ),
+        (
+            "SELECT b FROM t WHERE (SELECT 5 AS x FROM u WHERE d = 99) IS NULL ORDER BY b",
+            vec!["1", "2", "3"],
+        ),
+        (
+            "SELECT coalesce((SELECT count(*) FROM u WHERE u.a = t.a GROUP BY u.a), 0) AS n FROM t ORDER BY b",
+            vec!["1", "0", "0"],
+        ),
+        (
+            "SELECT sum(b) AS n FROM (SELECT b FROM t ORDER BY b DESC OFFSET 1) AS q",
+            vec!["3"],
+        ),
+        (
+            "SELECT max(b) AS m FROM t GROUP BY a ORDER BY m DESC LIMIT 2",
+            vec!["3", "2"],
+        ),
+        (
+            "SELECT min(a) AS m FROM t GROUP BY b ORDER BY m NULLS FIRST LIMIT 2",
+            vec!["", "1"],
+        ),
+        (
+            "SELECT b FROM t WHERE (a IS DISTINCT FROM 1) AND b < 3",
+            vec!["2"],
+        ),
+        (
+            "SELECT min(a) OVER (ORDER BY b ROWS BETWEEN CURRENT ROW AND CURRENT ROW) AS m FROM t ORDER BY b",
+            vec!["1", "2", ""],
+        ),
+        (
+            "SELECT max(a) FILTER (WHERE b = 1) OVER (ORDER BY b ROWS BETWEEN CURRENT ROW AND CURRENT ROW) AS m FROM t \
+             ORDER BY b",
+            vec!["1", "", ""],
+        ),
+        (
             "SELECT count(*) AS n FROM t GROUP BY ROLLUP (a) ORDER BY n",
             vec!["1", "1", "1", "3"],
         ),
@@ -212,6 +326,25 @@ async fn the_order_of_rows_does_not_matter_for_min_and_max_of_floats() {
                     assert_eq!(rows(&sql).await.unwrap(), [wanted], "{sql}");
                 }
             }
+        }
+    }
+}
+
+/// Each of the partitions of a UNION has its own constant.
+#[tokio::test]
+async fn a_limit_takes_the_first_rows_of_all_parts_of_a_union() {
+    for _ in 0..20 {
+        for (sql, wanted) in [
+            (
+                "SELECT 'a' AS k, b FROM t UNION ALL SELECT 'b', d FROM u ORDER BY k DESC, b LIMIT 3",
+                ["b", "b", "b"],
+            ),
+            (
+                "SELECT 1 AS k, b FROM t WHERE b = 3 UNION ALL SELECT 2, d FROM u ORDER BY k, b LIMIT 3",
+                ["1", "2", "2"],
+            ),
+        ] {
+            assert_eq!(rows(sql).await.unwrap(), wanted, "{sql}");
         }
     }
 }

@@ -141,6 +141,8 @@ fn what_lance_would_misread_is_refused() {
         "f(a => 1)",
         "is_valid()",
         "array_transform(a, x -> x)",
+        "a IS DISTINCT FROM true AND id = 5",
+        "a IS NOT DISTINCT FROM b OR id = 5",
         "*",
     ] {
         assert!(is_refused(text), "{text}");

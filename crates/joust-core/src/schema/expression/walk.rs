@@ -104,6 +104,7 @@ impl Walk {
             | Expr::IsUnknown(operand)
             | Expr::IsNotUnknown(operand) => small(inner(operand)),
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                refuse_swallowed(right)?;
                 inner(left)?;
                 small(inner(right))
             }
@@ -309,6 +310,17 @@ fn refuse_row(operand: &Expr) -> Result<()> {
             "rows of values such as (a, b) cannot be compared: compare each column",
         )),
         Expr::Nested(inner) => refuse_row(inner),
+        _ => Ok(()),
+    }
+}
+
+/// sqlparser 0.62 reads `a IS DISTINCT FROM b AND c` as `a IS DISTINCT FROM (b AND c)`.
+fn refuse_swallowed(right: &Expr) -> Result<()> {
+    use BinaryOperator::{And, Or, Xor};
+    match right {
+        Expr::BinaryOp { op, .. } if matches!(op, And | Or | Xor) => Err(Error::invalid(format!(
+            "IS DISTINCT FROM beside {op} needs parentheses: write (a IS DISTINCT FROM b) {op} c"
+        ))),
         _ => Ok(()),
     }
 }
