@@ -10,11 +10,13 @@
 //! - Any function can be called. A few have large results for small input (`repeat('x', 1000000000)`) or take long
 //!   ([`functions`], [`size`]). A failed allocation aborts the process, and constant folding during planning cannot be
 //!   cancelled.
+//! - Some comparisons mean something else than they seem to ([`comparisons`]).
 //! - JSON and paths into it are read recursively ([`json`]).
 
 #[cfg(test)]
 mod busy_tests;
 mod calls;
+mod comparisons;
 mod functions;
 mod held;
 pub(crate) mod json;

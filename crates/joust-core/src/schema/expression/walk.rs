@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, UnaryOperator, Value,
 };
 
+use super::comparisons::{refuse_row, refuse_swallowed};
 use super::functions::Place;
 use super::literals::{literal, text};
 use super::size::Size;
@@ -300,28 +301,6 @@ impl Walk {
             )),
             _ => Err(unknown("a form")),
         }
-    }
-}
-
-/// DataFusion compares rows with NULL as a value: `(1, NULL) = (1, NULL)` would be true.
-fn refuse_row(operand: &Expr) -> Result<()> {
-    match operand {
-        Expr::Tuple(_) => Err(Error::invalid(
-            "rows of values such as (a, b) cannot be compared: compare each column",
-        )),
-        Expr::Nested(inner) => refuse_row(inner),
-        _ => Ok(()),
-    }
-}
-
-/// sqlparser 0.62 reads `a IS DISTINCT FROM b AND c` as `a IS DISTINCT FROM (b AND c)`.
-fn refuse_swallowed(right: &Expr) -> Result<()> {
-    use BinaryOperator::{And, Or, Xor};
-    match right {
-        Expr::BinaryOp { op, .. } if matches!(op, And | Or | Xor) => Err(Error::invalid(format!(
-            "IS DISTINCT FROM beside {op} needs parentheses: write (a IS DISTINCT FROM b) {op} c"
-        ))),
-        _ => Ok(()),
     }
 }
 
