@@ -6,19 +6,23 @@
 //!   LIMIT stops the condition.
 //! - The sort of an ORDER BY with an OFFSET and no LIMIT is removed in a subquery. A LIMIT of all rows keeps it.
 //! - A subquery of one value has the nullability of its column, also if it may have no row: [`nullable`].
+//! - Some calls of `min` and `max` are wrong: [`min_max`] replaces them.
 //! - A correlated EXISTS becomes a join, for which columns with the same name are one: its result becomes a constant.
 
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::Exists;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Distinct, Expr, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, Subquery, lit,
+    Aggregate, Distinct, Expr, FetchType, Filter, Limit, LogicalPlan, LogicalPlanBuilder, SkipType,
+    Subquery, Window, lit,
 };
 
+use super::correlated::is_grouping_set;
+use super::min_max;
 use super::nullable::nullable;
-use super::subqueries::is_grouping_set;
 
 /// More rows than a plan has.
 const ALL_ROWS: usize = i64::MAX as usize >> 1;
@@ -38,28 +42,23 @@ struct Above {
 }
 
 fn below(plan: LogicalPlan, above: Above) -> Result<LogicalPlan> {
-    let has_group = |plan: &LogicalPlan| match plan {
-        LogicalPlan::Aggregate(aggregate) => !aggregate.group_expr.is_empty(),
-        _ => true,
-    };
-    let is_single = !has_group(&plan);
+    let is_single =
+        matches!(&plan, LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty());
     // One of the groups may be that of all rows.
     let is_set = matches!(&plan, LogicalPlan::Aggregate(aggregate) if is_grouping_set(&aggregate.group_expr));
     // DataFusion groups such an aggregate by the columns of the correlation; a LIMIT would prevent that.
     let is_correlated = is_single && !plan.all_out_ref_exprs().is_empty();
-    let has_condition = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+    let has_condition = match &plan {
+        LogicalPlan::Filter(filter) => !is_having(filter),
+        LogicalPlan::Join(_) => true,
+        _ => false,
+    };
     let inside = Above {
         filters: has_condition || above.filters && !is_single,
         is_part: true,
     };
-    let subquery = Above {
-        filters: true,
-        is_part: true,
-    };
-    let plan = plan
+    let plan = with_own_functions(plan)?
         .map_expressions(|expr| expr.transform_down(change_subquery))?
-        .data
-        .map_subqueries(|query| below(query, subquery).map(Transformed::yes))?
         .data
         .map_children(|child| below(child, inside).map(Transformed::yes))?
         .data;
@@ -80,21 +79,60 @@ fn below(plan: LogicalPlan, above: Above) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).limit(0, Some(rows))?.build()
 }
 
+/// Whether a condition is a HAVING that cannot become constant.
+fn is_having(filter: &Filter) -> bool {
+    let conditions = split_conjunction(&filter.predicate);
+    matches!(filter.input.as_ref(), LogicalPlan::Aggregate(_))
+        && conditions.into_iter().all(Expr::any_column_refs)
+}
+
+fn with_own_functions(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let (LogicalPlan::Aggregate(Aggregate { input, .. })
+    | LogicalPlan::Window(Window { input, .. })) = &plan
+    else {
+        return Ok(plan);
+    };
+    let schema = input.schema().clone();
+    let replace = |call| min_max::replace(call, &schema);
+    Ok(plan
+        .map_expressions(|expr| expr.transform_down(replace))?
+        .data)
+}
+
 fn change_subquery(expr: Expr) -> Result<Transformed<Expr>> {
-    match expr {
-        Expr::Exists(Exists { subquery, negated }) if !subquery.outer_ref_columns.is_empty() => {
-            let plan = without_result(&subquery.subquery)?;
-            let subquery = with_plan(subquery, plan);
-            Ok(Transformed::yes(Expr::Exists(Exists { subquery, negated })))
+    let part = Above {
+        filters: false,
+        is_part: true,
+    };
+    let changed = match expr {
+        Expr::Exists(Exists { subquery, negated }) => {
+            let plan = match subquery.outer_ref_columns.is_empty() {
+                true => LogicalPlan::clone(&subquery.subquery),
+                false => without_result(&subquery.subquery)?,
+            };
+            let subquery = with_plan(subquery, below(plan, part)?);
+            Expr::Exists(Exists { subquery, negated })
         }
-        Expr::ScalarSubquery(subquery) if !has_row(&subquery.subquery) => {
-            let plan = nullable(&subquery.subquery)?;
-            Ok(Transformed::yes(Expr::ScalarSubquery(with_plan(
-                subquery, plan,
-            ))))
+        Expr::ScalarSubquery(subquery) => {
+            let plan = match has_row(&subquery.subquery) {
+                true => LogicalPlan::clone(&subquery.subquery),
+                false => nullable(&subquery.subquery)?,
+            };
+            Expr::ScalarSubquery(with_plan(subquery, below(plan, part)?))
         }
-        other => Ok(Transformed::no(other)),
-    }
+        Expr::InSubquery(found) => {
+            // The comparison becomes a condition on the rows of the query.
+            let filtered = Above {
+                filters: true,
+                ..part
+            };
+            let plan = below(LogicalPlan::clone(&found.subquery.subquery), filtered)?;
+            let subquery = with_plan(found.subquery, plan);
+            Expr::InSubquery(InSubquery { subquery, ..found })
+        }
+        other => return Ok(Transformed::no(other)),
+    };
+    Ok(Transformed::yes(changed))
 }
 
 fn with_plan(subquery: Subquery, plan: LogicalPlan) -> Subquery {
@@ -107,13 +145,22 @@ fn with_plan(subquery: Subquery, plan: LogicalPlan) -> Subquery {
 /// The query of an EXISTS with a constant result.
 fn without_result(plan: &LogicalPlan) -> Result<LogicalPlan> {
     match plan {
-        LogicalPlan::Projection(projection) => {
+        LogicalPlan::Projection(projection) if !projection.expr.iter().all(is_literal) => {
             let input = LogicalPlan::clone(&projection.input);
             LogicalPlanBuilder::from(input).project([lit(1)])?.build()
         }
         LogicalPlan::Distinct(Distinct::All(input)) => without_result(input),
         LogicalPlan::Sort(sort) if sort.fetch.is_none() => without_result(&sort.input),
+        LogicalPlan::Limit(limit) if takes_a_row(limit) => without_result(&limit.input),
         other => Ok(other.clone()),
+    }
+}
+
+pub(super) fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) => true,
+        Expr::Alias(alias) => is_literal(&alias.expr),
+        _ => false,
     }
 }
 
@@ -126,6 +173,15 @@ fn has_row(plan: &LogicalPlan) -> bool {
         LogicalPlan::SubqueryAlias(alias) => has_row(&alias.input),
         _ => false,
     }
+}
+
+/// Whether a LIMIT leaves a row if there is one.
+fn takes_a_row(limit: &Limit) -> bool {
+    let takes = match limit.get_fetch_type() {
+        Ok(FetchType::Literal(fetch)) => fetch.is_none_or(|rows| rows > 0),
+        _ => false,
+    };
+    takes && !is_offset(limit)
 }
 
 /// Whether a LIMIT skips rows.

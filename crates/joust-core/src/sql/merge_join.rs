@@ -21,7 +21,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::session;
 use super::thread::{ReaderDropped, interruptible};
-use crate::error::{Error, Result, is_exhausted};
+use crate::error::{Code, Error, Result, is_exhausted};
 use crate::planning::planned;
 
 /// A query that is planned.
@@ -33,10 +33,8 @@ pub struct Planned {
 impl Planned {
     pub async fn new(frame: DataFrame) -> Result<Self> {
         let plan = frame.clone().create_physical_plan().await;
-        Ok(Self {
-            frame,
-            plan: plan.map_err(Error::of_input)?,
-        })
+        let plan = plan.map_err(|error| of_planning(Error::of_input(error)))?;
+        Ok(Self { frame, plan })
     }
 
     pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
@@ -115,6 +113,17 @@ fn with_merge_joins(frame: DataFrame) -> DataFrame {
         .with_physical_optimizer_rules(with_rule(rules))
         .build();
     DataFrame::new(state, plan)
+}
+
+/// The query has all of its columns here: DataFusion lost one while it made joins of subqueries.
+fn of_planning(error: Error) -> Error {
+    match error.code() {
+        Code::TableColumnNotFound => Error::invalid(
+            "the query has a correlated subquery that DataFusion cannot plan: join the tables, or compute the subquery in \
+             a query of WITH without outer columns",
+        ),
+        _ => error,
+    }
 }
 
 pub type Rules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;

@@ -8,32 +8,75 @@
 //! Over a frame without values, DataFusion returns the result of an earlier frame. Here it is NULL.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, FieldRef, Float16Type, Float32Type, Float64Type,
 };
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF,
-    SetMonotonicity, Signature, StatisticsArgs,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, ExprSchemable,
+    GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
+    WindowFunctionDefinition,
 };
-use datafusion::prelude::SessionContext;
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
 
 type F16 = <Float16Type as ArrowPrimitiveType>::Native;
 
-/// Replaces the functions of a session.
-pub fn register(context: &SessionContext) {
-    for (function, wanted) in [
-        (min_udaf(), Ordering::Less),
-        (max_udaf(), Ordering::Greater),
-    ] {
-        context.register_udaf(AggregateUDF::from(Ordered { function, wanted }));
+pub fn min() -> Arc<AggregateUDF> {
+    static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Ordered::like(min_udaf()));
+    MIN.clone()
+}
+
+pub fn max() -> Arc<AggregateUDF> {
+    static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Ordered::like(max_udaf()));
+    MAX.clone()
+}
+
+/// Replaces the function of a call over columns of `schema`, if DataFusion's would be wrong: a plan without such a call is
+/// the same to a worker of a job.
+pub fn replace(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::AggregateFunction(mut call) => {
+            let first = call.params.args.first();
+            let first = first.map(|value| value.get_type(schema)).transpose()?;
+            let own = first.filter(DataType::is_floating).and(own(&call.func));
+            let is_replaced = own.is_some();
+            call.func = own.unwrap_or(call.func);
+            Ok(Transformed::new_transformed(
+                Expr::AggregateFunction(call),
+                is_replaced,
+            ))
+        }
+        Expr::WindowFunction(mut call) => {
+            let is_moving = !call.params.window_frame.start_bound.is_unbounded();
+            let own = match &call.fun {
+                WindowFunctionDefinition::AggregateUDF(function) if is_moving => own(function),
+                _ => None,
+            };
+            let is_replaced = own.is_some();
+            if let Some(own) = own {
+                call.fun = WindowFunctionDefinition::AggregateUDF(own);
+            }
+            Ok(Transformed::new_transformed(
+                Expr::WindowFunction(call),
+                is_replaced,
+            ))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn own(function: &AggregateUDF) -> Option<Arc<AggregateUDF>> {
+    match function.name() {
+        "min" => Some(min()),
+        "max" => Some(max()),
+        _ => None,
     }
 }
 
@@ -97,6 +140,14 @@ struct Ordered {
 }
 
 impl Ordered {
+    fn like(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
+        let wanted = match function.is_descending() {
+            Some(true) => Ordering::Greater,
+            _ => Ordering::Less,
+        };
+        Arc::new(AggregateUDF::from(Self { function, wanted }))
+    }
+
     fn inner(&self) -> &dyn AggregateUDFImpl {
         self.function.inner().as_ref()
     }

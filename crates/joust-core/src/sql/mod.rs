@@ -1,11 +1,11 @@
 //! SQL over named tables: statements of clients, and the parts that views share with them.
 //!
 //! [`statement`] parses the SQL and only accepts a single query over named tables. [`limits`] checks its size and
-//! [`ignored`] its clauses. [`names`] resolves its names, and [`ambiguous`] refuses those that DataFusion would confuse,
-//! and [`subqueries`] those that it would evaluate wrongly; [`barriers`] change a plan, with [`nullable`], where its
-//! optimizer would change the result. [`placeholders`] and [`parameters`] substitute `$1`; [`unbound`] is a query whose
-//! values are not known yet. [`session`] runs it in bounded memory, with the [`rules`] of the optimizer and the functions
-//! of [`min_max`], over a [`source`] for each of its [`tables`], or over the catalog ([`information`]);
+//! [`ignored`] its clauses. [`names`] resolves its names. [`ambiguous`] refuses those that DataFusion would confuse, and
+//! [`subqueries`], [`correlated`] and [`keys`] the plans that it would evaluate wrongly; [`barriers`] change a plan, with
+//! [`nullable`] and [`min_max`], where its optimizer would change the result. [`placeholders`] and [`parameters`]
+//! substitute `$1`; [`unbound`] is a query whose values are not known yet. [`session`] runs it in bounded memory, with the
+//! [`rules`] of the optimizer, over a [`source`] for each of its [`tables`], or over the catalog ([`information`]);
 //! [`registration`] gives each a place in the session. If the caller has a row filter, it runs over the [`visible_rows`]
 //! of a source. [`merge_join`] runs it again if its joins do not fit. [`thread`] runs it outside of the engine's threads.
 //! [`run`] does all of it for one request, and [`written`] for the rows that a change writes; [`bound_rows`] are several
@@ -18,12 +18,14 @@ mod barriers;
 mod bound;
 mod bound_rows;
 mod change;
+mod correlated;
 mod functions;
 mod ignored;
 mod information;
+mod keys;
 mod limits;
 mod merge_join;
-mod min_max;
+pub(crate) mod min_max;
 mod names;
 mod nullable;
 mod output;
@@ -31,6 +33,8 @@ mod parameters;
 mod placeholders;
 mod plain;
 mod refused;
+#[cfg(test)]
+mod refused_answers_tests;
 mod registration;
 mod request;
 mod result;

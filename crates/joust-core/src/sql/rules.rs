@@ -1,11 +1,16 @@
-//! The rules of the optimizer: those of DataFusion 54.1, without its faults.
+//! The rules of the optimizer: those of DataFusion 54.1, with changes where they give wrong rows.
+//!
+//! DataFusion derives from GROUP BY and `row_number()` that columns determine others. It assigns this to wrong columns if
+//! a computed column precedes the key (`calc_func_dependencies_for_project`), and a join repeats the key. So joust
+//! removes no sort key and no DISTINCT because of it; [`subqueries`](super::subqueries) refuses what remains.
 
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
-use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
@@ -17,10 +22,85 @@ use super::merge_join::Rules;
 /// A GROUP BY of constants has no group over no rows. Without it, the aggregate would have one row.
 const REMOVED: &str = "eliminate_group_by_constant";
 
-pub fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = Optimizer::new().rules;
-    rules.retain(|rule| rule.name() != REMOVED);
-    rules
+/// A column that no query has.
+const CONSTANT: &str = "__joust_constant";
+
+type LogicalRule = Arc<dyn OptimizerRule + Send + Sync>;
+
+pub fn logical() -> Vec<LogicalRule> {
+    let rules = Optimizer::new().rules.into_iter();
+    let kept = rules.filter(|rule| rule.name() != REMOVED);
+    kept.map(|rule| -> LogicalRule {
+        match rule.name() {
+            "eliminate_duplicated_expr" => Arc::new(WithoutSorts(rule)),
+            "replace_distinct_aggregate" => Arc::new(WithEachDistinct(rule)),
+            _ => rule,
+        }
+    })
+    .collect()
+}
+
+/// A rule that leaves sorts as they are.
+#[derive(Debug)]
+struct WithoutSorts(LogicalRule);
+
+impl OptimizerRule for WithoutSorts {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Sort(_) => Ok(Transformed::no(plan)),
+            other => self.0.rewrite(other, config),
+        }
+    }
+}
+
+/// A rule that replaces each DISTINCT of columns by an aggregate.
+#[derive(Debug)]
+struct WithEachDistinct(LogicalRule);
+
+impl OptimizerRule for WithEachDistinct {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Distinct(Distinct::All(input)) if !input.schema().fields().is_empty() => {
+                let columns = input.schema().columns().into_iter().map(Expr::Column);
+                let columns: Vec<Expr> = columns.collect();
+                let mut group = columns.clone();
+                let has_key = !input.schema().functional_dependencies().is_empty();
+                // `OptimizeProjections` removes columns only if all are columns of the input.
+                group.extend(has_key.then(|| lit(true).alias(CONSTANT)));
+                let aggregate = Aggregate::try_new(input, group, Vec::new())?;
+                let plan = LogicalPlan::Aggregate(aggregate);
+                Ok(Transformed::yes(match has_key {
+                    true => LogicalPlanBuilder::from(plan).project(columns)?.build()?,
+                    false => plan,
+                }))
+            }
+            other => self.0.rewrite(other, config),
+        }
+    }
 }
 
 pub fn physical() -> Rules {

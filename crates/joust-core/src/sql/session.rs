@@ -11,7 +11,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use lance_datafusion::udf::register_functions;
 
 use super::merge_join::with_rule;
-use super::{min_max, rules};
+use super::rules;
 use crate::error::Result;
 
 /// Catalog and schema of tables whose name has one part, in the sessions of workers. `"".t` is in them, too.
@@ -70,7 +70,6 @@ pub fn new(concurrency: usize, memory: usize, disk: u64) -> Result<SessionContex
         .with_physical_optimizer_rules(physical);
     let context = SessionContext::new_with_state(state.build());
     register_functions(&context);
-    min_max::register(&context);
     Ok(context)
 }
 
@@ -79,6 +78,15 @@ pub fn of_workers() -> Result<SessionContext> {
     let state = SessionStateBuilder::new()
         .with_config(config(1)?)
         .with_default_features();
+    Ok(SessionContext::new_with_state(state.build()))
+}
+
+/// The same with the rules of the other sessions.
+pub fn of_workers_with_own_rules() -> Result<SessionContext> {
+    let state = SessionStateBuilder::new()
+        .with_config(config(1)?)
+        .with_default_features()
+        .with_optimizer_rules(rules::logical());
     Ok(SessionContext::new_with_state(state.build()))
 }
 

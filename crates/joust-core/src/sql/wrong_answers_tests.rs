@@ -1,4 +1,5 @@
-//! Statements for which DataFusion alone gives wrong rows: each is refused, or its rows are those of the SQL standard.
+//! Statements for which DataFusion alone gives wrong rows, or would with a change of joust: their rows are those of the SQL
+//! standard.
 
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use arrow::util::display::array_value_to_string;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 
+use super::merge_join::Planned;
 use super::parameters::Given;
 use super::session;
 use super::statement::Statement;
@@ -38,7 +40,7 @@ fn named(name: &str) -> Arc<dyn TableProvider> {
 }
 
 /// The values of the first column in text.
-async fn rows(sql: &str) -> Result<Vec<String>> {
+pub async fn rows(sql: &str) -> Result<Vec<String>> {
     let context = session::for_planning()?;
     let statement = Statement::new(sql, Given::Values(&[], &[]))?;
     let tables = statement.tables()?.into_iter().map(|name| {
@@ -47,118 +49,12 @@ async fn rows(sql: &str) -> Result<Vec<String>> {
     });
     let tables = tables.collect();
     let frame = statement.plan(&context, tables).await?;
+    Planned::new(frame.clone()).await?;
     let batches = frame.collect().await?;
     let values = batches.iter().flat_map(|batch| {
         (0..batch.num_rows()).map(|row| array_value_to_string(batch.column(0), row).unwrap())
     });
     Ok(values.collect())
-}
-
-#[tokio::test]
-async fn statements_with_wrong_answers_are_refused() {
-    for (sql, reason) in [
-        ("SELECT a FROM t RIGHT JOIN u USING (a)", "coalesce"),
-        ("SELECT a FROM t FULL JOIN u USING (a)", "coalesce"),
-        ("SELECT a FROM t NATURAL FULL JOIN u", "coalesce"),
-        (
-            "SELECT 1 FROM (t RIGHT JOIN u USING (a)) CROSS JOIN t AS v",
-            "coalesce",
-        ),
-        ("SELECT b FROM t PREWHERE b = 1", "PREWHERE"),
-        (
-            "SELECT b FROM t START WITH b = 1 CONNECT BY b = a",
-            "CONNECT BY",
-        ),
-        ("SELECT b FROM t GROUP BY b WITH ROLLUP", "ROLLUP"),
-        ("SELECT abs(b) FILTER (WHERE b > 2) AS x FROM t", "FILTER"),
-        ("SELECT abs(DISTINCT b) AS x FROM t", "DISTINCT"),
-        ("SELECT abs(b) OVER () AS x FROM t", "OVER"),
-        ("SELECT b FROM t WHERE (a, b) <> (1, 1)", "each column"),
-        (
-            "SELECT b FROM t WHERE (a, b) NOT IN ((1, 1))",
-            "each column",
-        ),
-        ("SELECT b FROM t WHERE ((a, b)) = (1, NULL)", "each column"),
-        (
-            "SELECT b FROM t WHERE a NOT IN (SELECT a FROM u) OR b = 100",
-            "EXISTS",
-        ),
-        (
-            "SELECT b FROM t WHERE (a IN (SELECT a FROM u)) IS NULL",
-            "EXISTS",
-        ),
-        (
-            "SELECT b FROM t WHERE NOT (b > 0 AND a IN (SELECT a FROM u))",
-            "EXISTS",
-        ),
-        (
-            "SELECT b FROM t WHERE a NOT IN (SELECT u.a FROM u WHERE u.d > t.b)",
-            "EXISTS",
-        ),
-        (
-            "SELECT b FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.a = t.a)",
-            "an aggregate",
-        ),
-        (
-            "SELECT b FROM t WHERE 0 IN (SELECT count(*) FROM u WHERE u.a = t.a)",
-            "an aggregate",
-        ),
-        (
-            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a OFFSET 5)",
-            "OFFSET",
-        ),
-        (
-            "SELECT b FROM t WHERE 1 IN (SELECT row_number() OVER (ORDER BY d) FROM u WHERE u.a = t.a)",
-            "a window",
-        ),
-        (
-            "SELECT b FROM t WHERE (SELECT min(a) FROM u HAVING min(a) > 99) NOT IN (SELECT a FROM u) OR b = 1",
-            "EXISTS",
-        ),
-        (
-            "SELECT b FROM t WHERE 77 NOT IN (SELECT a FROM u)",
-            "a column on its left",
-        ),
-        (
-            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM t AS x JOIN t AS y ON x.a = y.b \
-             WHERE y.a = t.a AND x.a <> t.b)",
-            "confuses two columns `a`",
-        ),
-        (
-            "SELECT b FROM t WHERE a IN (SELECT x.a FROM t AS x JOIN u AS y ON x.b = y.d WHERE y.a = t.a)",
-            "confuses two columns `a`",
-        ),
-        (
-            "SELECT t.b, n FROM t JOIN LATERAL (SELECT row_number() OVER (ORDER BY d) AS n FROM u WHERE u.a = t.a) AS q \
-             ON true",
-            "a window",
-        ),
-        (
-            "SELECT (SELECT max(d) FROM u WHERE u.a = t.a HAVING count(*) = 0) AS n FROM t",
-            "an aggregate",
-        ),
-        (
-            "SELECT b FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.a = t.a GROUP BY ROLLUP (u.d))",
-            "ROLLUP",
-        ),
-        (
-            "SELECT b FROM t WHERE EXISTS (SELECT 1 FROM u LEFT JOIN (SELECT * FROM t AS v WHERE v.b = t.a) AS v \
-             ON u.a = v.b)",
-            "an outer join",
-        ),
-        (
-            "SELECT b FROM t WHERE a IS DISTINCT FROM 1 AND b = 2",
-            "parentheses",
-        ),
-        (
-            "SELECT b FROM t WHERE a IS NOT DISTINCT FROM 1 OR b = 2",
-            "parentheses",
-        ),
-    ] {
-        let error = rows(sql).await.err();
-        let message = error.as_ref().map_or("", |error| error.message());
-        assert!(message.contains(reason), "{sql}: {message}");
-    }
 }
 
 #[tokio::test]
@@ -289,6 +185,39 @@ async fn statements_like_them_have_the_right_answers() {
         (
             "SELECT count(*) AS n FROM t GROUP BY ROLLUP (a) ORDER BY n",
             vec!["1", "1", "1", "3"],
+        ),
+        (
+            "SELECT count(*) AS n, b > 1 AS k FROM t GROUP BY b > 1 ORDER BY n, k",
+            vec!["1", "2"],
+        ),
+        (
+            "SELECT k FROM (SELECT count(*) AS n, b AS k FROM t GROUP BY b ORDER BY n DESC, k DESC LIMIT 2) AS q \
+             ORDER BY k",
+            vec!["2", "3"],
+        ),
+        (
+            "SELECT DISTINCT n FROM (SELECT count(*) AS n, a FROM t GROUP BY a) AS q",
+            vec!["1"],
+        ),
+        (
+            "SELECT DISTINCT q.a FROM u JOIN (SELECT a, min(b) AS m FROM t GROUP BY a) AS q ON q.m < u.d ORDER BY a",
+            vec!["1", "2", ""],
+        ),
+        (
+            "SELECT n, count(*) AS k FROM (SELECT a, count(*) AS n FROM t GROUP BY a) AS q GROUP BY n",
+            vec!["1"],
+        ),
+        (
+            "SELECT b FROM t WHERE NOT (a IN (SELECT a FROM u WHERE a > 1)) ORDER BY b",
+            vec!["1", "2"],
+        ),
+        (
+            "SELECT b FROM t WHERE EXISTS (SELECT x.b FROM t AS x JOIN u ON x.b = u.a WHERE u.a = t.a LIMIT 1)",
+            vec!["1"],
+        ),
+        (
+            "SELECT count(*) AS n FROM (SELECT DISTINCT 7 AS c, row_number() OVER (ORDER BY d) AS r FROM u) AS q",
+            vec!["3"],
         ),
         ("SELECT abs(b) AS x FROM t WHERE b = 1", vec!["1"]),
         (

@@ -7,7 +7,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, JoinType, NullEquality};
 use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::functions_aggregate::expr_fn::{max, min, sum};
+use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::logical_expr::{
     Aggregate, Filter, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Projection,
     SubqueryAlias,
@@ -18,6 +18,7 @@ use lance_core::ROW_ID;
 use super::groups::{GroupKeys, Merge};
 use super::shape::aggregate;
 use crate::error::{Code, Error, Result};
+use crate::sql::min_max;
 
 /// The plan over another table with the same columns.
 pub fn over(plan: &LogicalPlan, table: &Arc<dyn TableProvider>) -> Result<LogicalPlan> {
@@ -164,8 +165,8 @@ pub fn merged(
     let results = results.into_iter().map(|(field, merge)| {
         let own = column(field.name());
         let merged = match merge {
-            Merge::Min => min(own),
-            Merge::Max => max(own),
+            Merge::Min => min_max::min().call(vec![own]),
+            Merge::Max => min_max::max().call(vec![own]),
             Merge::Sum | Merge::Key => sum(own),
         };
         merged.alias(field.name())

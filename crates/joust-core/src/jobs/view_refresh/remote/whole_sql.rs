@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use datafusion::common::Column;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::dataframe::DataFrame;
 use datafusion::logical_expr::{LogicalPlan, TableScan};
 use lance::Dataset;
@@ -48,10 +48,24 @@ pub async fn whole_sql(sql: &str, plan: &DataFrame, sources: &Sources) -> Result
         let Ok(optimized) = state.optimize(&read) else {
             return Ok(None);
         };
-        let can_read = is_shallow(&optimized) && reads_plain(&optimized, &sources);
+        // The session of a worker has all rules of DataFusion, and only those.
+        let own = session::of_workers_with_own_rules()?
+            .state()
+            .optimize(&read);
+        let is_same = own.is_ok_and(|own| own == optimized) && !limits_union(&read);
+        let can_read = is_same && is_shallow(&optimized) && reads_plain(&optimized, &sources);
         Ok(can_read.then_some(text))
     })
     .await
+}
+
+/// Whether a plan may limit the sorted rows of a UNION, for which joust has a rule of the physical plan
+/// (`sql/rules.rs`).
+fn limits_union(plan: &LogicalPlan) -> bool {
+    let has =
+        |wanted: fn(&LogicalPlan) -> bool| plan.exists(|node| Ok(wanted(node))).unwrap_or(true);
+    has(|node| matches!(node, LogicalPlan::Union(_)))
+        && has(|node| matches!(node, LogicalPlan::Limit(_)))
 }
 
 /// Whether a worker can read all conditions and columns that a plan scans, as they are.
