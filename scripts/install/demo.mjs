@@ -16,13 +16,13 @@ export async function tryDemo(host) {
     if (!out.includes("The server runs until Ctrl-C")) return undefined;
     const url = /joust listens on (\S+)/.exec(out)?.[1];
     const key = /Bearer (joust_[\w-]+)/.exec(out)?.[1];
-    const nearest = /^3\. Texts nearest to "a fast logger".*\n(.*)$/m.exec(out)?.[1];
+    const nearest = /^3\. Texts nearest to "a PostgreSQL client".*\n(.*)$/m.exec(out)?.[1];
     return { url, key, nearest };
   });
   const processes = processTree(demo.child.pid);
   try {
     const { nearest } = demo.result;
-    if (!nearest?.includes("pino")) throw new Error(`nearest to "a fast logger" is ${nearest}`);
+    if (!nearest?.includes("pg")) throw new Error(`nearest to "a PostgreSQL client" is ${nearest}`);
     await checkServer(demo.result);
     if (process.platform === "linux") checkOpenFiles(processes);
   } finally {

@@ -64,7 +64,7 @@ async function runDemo(server: DemoServer, directory: string): Promise<void> {
   const near = (text: string) => ({ single_vector: [...words.embed(text)] });
   const columns = { column_names: ["package", "title", "text"] };
   const vectorQuery = {
-    vector: near("a fast logger"),
+    vector: near("a PostgreSQL client"),
     k: 5,
     nprobes: 20,
     refine_factor: 10,
@@ -82,7 +82,7 @@ async function runDemo(server: DemoServer, directory: string): Promise<void> {
     filter: "kind = 'markdown' AND words > 40",
     prefilter: true,
   };
-  await printQuery(server, '3. Texts nearest to "a fast logger"', vectorQuery);
+  await printQuery(server, '3. Texts nearest to "a PostgreSQL client"', vectorQuery);
   await printQuery(server, `4. Rows where ${filteredQuery.filter}`, filteredQuery);
   await printQuery(
     server,

@@ -91,7 +91,7 @@ describe("the commands of the README", () => {
   it("run the demo", async () => {
     const { stdout } = await run("npm", ["run", "--silent", "demo"], { cwd: checkout });
     expect(stdout).toContain("by_vector");
-    expect(stdout).toMatch(/nearest to "a fast logger".*\n.*pino/);
+    expect(stdout).toMatch(/nearest to "a PostgreSQL client".*\n.*pg/);
     expect(stdout).toContain("count_rows");
   }, 120_000);
 });
