@@ -2,7 +2,7 @@
 //!
 //! DataFusion derives from GROUP BY and `row_number()` that columns determine others. It assigns this to wrong columns if
 //! a computed column precedes the key (`calc_func_dependencies_for_project`), and a join repeats the key. So joust
-//! removes no sort key and no DISTINCT because of it; [`subqueries`](super::subqueries) refuses what remains.
+//! removes no sort key and no DISTINCT because of it; [`keys`](super::keys) refuses what remains.
 
 use std::sync::Arc;
 
